@@ -136,10 +136,10 @@ def starts_bar(cluster: Cluster, sizes: tuple[int, ...]) -> Iterator[Row]:
                 with tempfile.TemporaryDirectory(prefix="benchmark-flink-") as folder:
                     table = pathlib.Path(folder) / "table"
                     _inject(table, urls)
-                    words = ["crawl", table, "--rounds=1", f"--top_n={len(urls)}", *doors,
-                             "--server_delay=0", "--num_fetchers=2"]  # fmt: skip
-                    if not pages:
+                    words = ["crawl", table, "--server_delay=0", *doors]
+                    if not pages:  # until nothing is due
                         measure.nutbeam(*words, "--rounds=-1", "--progress=false")
+                    words += ["--rounds=1", f"--top_n={len(urls)}", "--num_fetchers=2"]
                     limit = f"--one_worker_urls={most}"
                     yield (
                         f"as a {kind} table: {pages:,} pages",

@@ -95,6 +95,11 @@ def run(invocation: Invocation) -> int:
         return heart.ends_with(*finish(invocation, manifests, others))
 
 
+def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    """Builds the only round of a launch."""
+    return stages_of_round(options, rounds=1)(tickets, options)
+
+
 def stages_of_round(options: RoundOptions, rounds: int) -> Stages:
     """Returns the build of one round of a crawl; a worker finds its number when the pipeline runs.
 

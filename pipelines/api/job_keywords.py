@@ -82,6 +82,13 @@ class _Shared3(TypedDict, total=False):
 
 
 class _Shared4(TypedDict, total=False):
+    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, purge."""
+
+    one_worker_urls: int
+    """On a cluster, a job on a table with at most this many URLs is one step on one worker; only the fetch is for all workers. 0: all jobs are. Default: 50000."""
+
+
+class _Shared5(TypedDict, total=False):
     """Of crawl, round, next, index, clean."""
 
     max_inlinks: int
@@ -152,21 +159,21 @@ class _Shared4(TypedDict, total=False):
     """Plug-in that makes a vector of each chunk of a page, of 256 words at most; search then also ranks pages by them. For the writer tantivy. Default: none."""
 
 
-class _Shared5(TypedDict, total=False):
+class _Shared6(TypedDict, total=False):
     """Of crawl, import_warc, import_nutch, fetch, round, next."""
 
     least_free: int | str
     """How much of the table's disk stays free. A fetch that finds less ends early: its pages are kept, the others stay due, and what is left of the round uses this room. An import does not begin. 0: no limit; -1: a twentieth of the disk, at most 1 GB. A twentieth of its inodes stays free, too, at most 10,000, except with 0. Unit: B. Default: -1."""
 
 
-class _Shared6(TypedDict, total=False):
+class _Shared7(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next."""
 
     max_lease_wait: float | str | datetime.timedelta
     """Wait at most this long for another fetch of this table, then fail; -1: no limit. A fetch whose process died is waited for no longer than a minute. Unit: s. Default: 3600."""
 
 
-class _Shared7(TypedDict, total=False):
+class _Shared8(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, extract."""
 
     parse_processes: int
@@ -175,7 +182,7 @@ class _Shared7(TypedDict, total=False):
     """Largest memory of all processes that parse on a worker together; 0 is half of what the worker may use. Unit: bytes. Default: 0."""
 
 
-class _Shared8(TypedDict, total=False):
+class _Shared9(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, extract, parsechecker."""
 
     parser_memory: int | str
@@ -184,21 +191,21 @@ class _Shared8(TypedDict, total=False):
     """Longest time that the parsing of a page may take. Unit: s. Default: 30."""
 
 
-class _Shared9(TypedDict, total=False):
+class _Shared10(TypedDict, total=False):
     """Of crawl, fetch, updatedb, round, next, explain."""
 
     depth: int
     """Add no URL that is more links away from the nearest seed; -1: no limit. Default: 50."""
 
 
-class _Shared10(TypedDict, total=False):
+class _Shared11(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, fetch, parse, updatedb, round, next, filterdb, explain, parsechecker."""
 
     count_by_rule: bool
     """Also count the URLs that each rule of URL filters refuses, as filtered/FILE:LINE: the 50 rules that refuse most, and the sum of the others. Default: false."""
 
 
-class _Shared11(TypedDict, total=False):
+class _Shared12(TypedDict, total=False):
     """Of crawl, sitemap, generate, fetch, parse, updatedb, round, next, filterdb, explain, parsechecker."""
 
     max_segment_repeats: int
@@ -215,7 +222,7 @@ class _Shared11(TypedDict, total=False):
     """Apply the scope and --skip_internal_links to redirects, too. Default: true."""
 
 
-class _Shared12(TypedDict, total=False):
+class _Shared13(TypedDict, total=False):
     """Of crawl, sitemap, generate, fetch, round, next, updatehostdb, explain, parsechecker."""
 
     connect_to: Iterable[str]
@@ -228,7 +235,7 @@ class _Shared12(TypedDict, total=False):
     """Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves names itself. Default: none."""
 
 
-class _Shared13(TypedDict, total=False):
+class _Shared14(TypedDict, total=False):
     """Of crawl, generate, round, next, explain."""
 
     expr: str
@@ -279,7 +286,7 @@ class _Shared13(TypedDict, total=False):
     """Choose as if it were this many days later. It brings each URL forward at most once per crawl. Unit: d. Default: 0."""
 
 
-class _Shared14(TypedDict, total=False):
+class _Shared15(TypedDict, total=False):
     """Of crawl, round, next."""
 
     index: str
@@ -288,7 +295,7 @@ class _Shared14(TypedDict, total=False):
     """Add the links of each round to the link table, as invertlinks does. Default: false."""
 
 
-class _Shared15(TypedDict, total=False):
+class _Shared16(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, parsechecker."""
 
     extract: Iterable[str | os.PathLike[str]] | os.PathLike[str] | str
@@ -323,7 +330,7 @@ class _Shared15(TypedDict, total=False):
     """Parse filters of plug-ins that each page goes through, in this order. Default: none."""
 
 
-class _Shared16(TypedDict, total=False):
+class _Shared17(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, round, next, filterdb, mergelinkdb, mergedb, explain, parsechecker."""
 
     schemes: Iterable[str]
@@ -364,7 +371,7 @@ class _Shared16(TypedDict, total=False):
     """Longest query that the filter fast accepts; -1: no limit. Unit: characters. Default: -1."""
 
 
-class _Shared17(TypedDict, total=False):
+class _Shared18(TypedDict, total=False):
     """Of crawl, sitemap, fetch, parse, round, next, explain, parsechecker."""
 
     agent_name: str
@@ -373,7 +380,7 @@ class _Shared17(TypedDict, total=False):
     """Further names whose rules in robots.txt and in pages are obeyed, together with agent_name's. Default: none."""
 
 
-class _Shared18(TypedDict, total=False):
+class _Shared19(TypedDict, total=False):
     """Of crawl, fetch, updatedb, round, next."""
 
     internal_link_factor: float
@@ -382,14 +389,14 @@ class _Shared18(TypedDict, total=False):
     """How much of a page's share goes to a link on another host. Default: 1."""
 
 
-class _Shared19(TypedDict, total=False):
+class _Shared20(TypedDict, total=False):
     """Of crawl, round."""
 
     parse_while_fetching: bool
     """Parse pages while others are fetched; false makes parse a phase of its own. Default: true."""
 
 
-class _Shared20(TypedDict, total=False):
+class _Shared21(TypedDict, total=False):
     """Of crawl, fetch, round, next."""
 
     follow_outlinks_depth: int
@@ -406,14 +413,14 @@ class _Shared20(TypedDict, total=False):
     """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. Unit: s. Default: 5."""
 
 
-class _Shared21(TypedDict, total=False):
+class _Shared22(TypedDict, total=False):
     """Of crawl, import_warc, fetch, round, next."""
 
     store_wire: bool
     """Store each answer as it came, too, for nutbeam warc: its head, its body with all codings, and the bodies of error pages; and the version of TLS. Coded bodies are stored twice. Default: false."""
 
 
-class _Shared22(TypedDict, total=False):
+class _Shared23(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next, explain, parsechecker."""
 
     file_roots: Iterable[str | os.PathLike[str]] | os.PathLike[str] | str
@@ -444,7 +451,7 @@ class _Shared22(TypedDict, total=False):
     """Hosts, with all below them, whose robots.txt is NOT fetched and NOT obeyed: only for sites of your own, or whose operators have agreed. Default: none."""
 
 
-class _Shared23(TypedDict, total=False):
+class _Shared24(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next, parsechecker."""
 
     file_parent: bool
@@ -503,7 +510,7 @@ class _Shared23(TypedDict, total=False):
     """Start measuring the throughput after this time. Unit: s. Default: 300."""
 
 
-class _Shared24(TypedDict, total=False):
+class _Shared25(TypedDict, total=False):
     """Of crawl, sitemap, import_warc, fetch, round, next, parsechecker."""
 
     content_limit: int | str
@@ -512,14 +519,14 @@ class _Shared24(TypedDict, total=False):
     """Like content_limit, for PDF, office documents and e-books, which cannot be read when they are cut. If content_limit is larger, it applies. Unit: bytes. Default: 8388608."""
 
 
-class _Shared25(TypedDict, total=False):
+class _Shared26(TypedDict, total=False):
     """Of crawl, sitemap, generate, freegen, fetch, round, next, explain, parsechecker."""
 
     queue_mode: Literal["host", "domain", "ip"]
     """Which hosts share a queue, with one request at a time and a delay. host: each host has its own queue. domain: the hosts of a registered domain share one. ip: the hosts of an IP address share one (with several num_fetchers, generate resolves the hosts). Give the same value to generate and to fetch. Default: host."""
 
 
-class _Shared26(TypedDict, total=False):
+class _Shared27(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, filterdb, explain."""
 
     mark_gone_after: int | str | datetime.timedelta
@@ -528,7 +535,7 @@ class _Shared26(TypedDict, total=False):
     """Scoring orphan and --drop_orphans: time without a link to a page after which it is an orphan; the scoring gives it the status db_orphan. Unit: s. Default: 3456000."""
 
 
-class _Shared27(TypedDict, total=False):
+class _Shared28(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, explain."""
 
     scoring: Iterable[str]
@@ -553,7 +560,7 @@ class _Shared27(TypedDict, total=False):
     """Scoring urlboost: what is multiplied. choice: the value by which generate chooses URLs. new: the score of a new URL, once; then urlboost must come after scorings that change scores. Default: choice."""
 
 
-class _Shared28(TypedDict, total=False):
+class _Shared29(TypedDict, total=False):
     """Of crawl, dedup, round, next."""
 
     dedup_group: Literal["none", "host", "domain"]
@@ -564,7 +571,7 @@ class _Shared28(TypedDict, total=False):
     """With --signature simhash: pages whose signatures differ in up to this number of bits are duplicates, too; 0: only pages with equal signatures are. Unit: bits. Default: 3."""
 
 
-class _Shared29(TypedDict, total=False):
+class _Shared30(TypedDict, total=False):
     """Of crawl, invertlinks, round, next."""
 
     ignore_internal_links: bool
@@ -575,21 +582,21 @@ class _Shared29(TypedDict, total=False):
     """Drop links that were not found again for longer than this. A link in the newest document of its page stays. 0 means twice --max_fetch_interval. Unit: s. Default: 0."""
 
 
-class _Shared30(TypedDict, total=False):
+class _Shared31(TypedDict, total=False):
     """Of crawl, import_nutch, invertlinks, round, next."""
 
     max_anchor_length: int
     """How much of the text of a link is kept. Unit: characters. Default: 100."""
 
 
-class _Shared31(TypedDict, total=False):
+class _Shared32(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, invertlinks, round, next, fsck, explain."""
 
     max_fetch_interval: int | str | datetime.timedelta
     """Longest time between two fetches of a page. Unit: s. Default: 7776000."""
 
 
-class _Shared32(TypedDict, total=False):
+class _Shared33(TypedDict, total=False):
     """Of crawl, sitemap, updatedb, round, next, explain."""
 
     max_per_host: int
@@ -628,21 +635,21 @@ class _Shared32(TypedDict, total=False):
     """Schedule rate: fetches a day for the whole table. 0: enough to fetch each page once per fetch_interval. Default: 0."""
 
 
-class _Shared33(TypedDict, total=False):
+class _Shared34(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, updatedb, round, next, explain."""
 
     fetch_interval: int | str | datetime.timedelta
     """Time between two fetches of a page. Unit: s. Default: 2592000."""
 
 
-class _Shared34(TypedDict, total=False):
+class _Shared35(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, explain."""
 
     retry_max: int
     """After how many failures in a row a URL is gone. Default: 3."""
 
 
-class _Shared35(TypedDict, total=False):
+class _Shared36(TypedDict, total=False):
     """Of crawl, updatedb, round, next, explain."""
 
     additions_allowed: bool
@@ -651,21 +658,21 @@ class _Shared35(TypedDict, total=False):
     """Set the status db_parse_failed for pages that failed to parse, and schedule them like gone pages. Default: false."""
 
 
-class _Shared36(TypedDict, total=False):
+class _Shared37(TypedDict, total=False):
     """Of crawl, generate, freegen, import_warc, import_nutch, round, next, explain."""
 
     generate_mark_ttl: int | str | datetime.timedelta
     """How long an unfinished batch keeps its URLs from other batches. Unit: s. Default: 604800."""
 
 
-class _Shared37(TypedDict, total=False):
+class _Shared38(TypedDict, total=False):
     """Of crawl, generate, freegen, round, next, explain."""
 
     num_fetchers: int
     """How many partitions a batch has; hosts are divided among them. Default: 1."""
 
 
-class _Shared38(TypedDict, total=False):
+class _Shared39(TypedDict, total=False):
     """Of crawl, sitemap."""
 
     sitemap_strict_parsing: bool
@@ -696,7 +703,7 @@ class _Shared38(TypedDict, total=False):
     """How many URLs of one host are added from its sitemaps at once, the best by priority; -1: no limit. These URLs do not count for --max_new_per_host. Default: 50000."""
 
 
-class _Shared39(TypedDict, total=False):
+class _Shared40(TypedDict, total=False):
     """Of crawl, inject."""
 
     injected_score: float
@@ -709,7 +716,7 @@ class _Shared39(TypedDict, total=False):
     """Also filter and normalize the URLs of the table, by the rules for seeds. Refused URLs are dropped, and seeds are optional. filterdb also applies the rules for links. Default: false."""
 
 
-class _Shared41(TypedDict, total=False):
+class _Shared42(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, pages, extract, warc, report, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, rollback, fsck, purge, explain, parsechecker."""
 
     config: str | os.PathLike[str] | None
@@ -718,7 +725,7 @@ class _Shared41(TypedDict, total=False):
     """Show progress on standard error, as a live view if that is a terminal. Default: none."""
 
 
-class _Shared43(TypedDict, total=False):
+class _Shared44(TypedDict, total=False):
     """Of freegen, import_warc, import_nutch, mergedb."""
 
     filter_urls: bool
@@ -727,28 +734,28 @@ class _Shared43(TypedDict, total=False):
     """Apply the URL rewriting rules. Without it, URLs only get the form that row keys need. Default: false."""
 
 
-class _Shared45(TypedDict, total=False):
+class _Shared46(TypedDict, total=False):
     """Of import_warc, import_nutch."""
 
     part_size: int | str
     """Size of the parts of a file that workers share. Unit: bytes. Default: 67108864."""
 
 
-class _Shared47(TypedDict, total=False):
+class _Shared48(TypedDict, total=False):
     """Of fetch, parse."""
 
     batch: str
     """Id of the batch. Without it, the oldest batch that waits. Default: none."""
 
 
-class _Shared48(TypedDict, total=False):
+class _Shared49(TypedDict, total=False):
     """Of fetch, next."""
 
     parse_while_fetching: bool
     """Parse pages while others are fetched; false makes parse a phase of its own. Default: false."""
 
 
-class _Shared54(TypedDict, total=False):
+class _Shared55(TypedDict, total=False):
     """Of pages, extract."""
 
     catalog: str | os.PathLike[str]
@@ -785,14 +792,14 @@ class _Shared54(TypedDict, total=False):
     """Only pages that are new, changed or gone since a snapshot: its number, or a date or time (UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run. Default: none."""
 
 
-class _Shared60(TypedDict, total=False):
+class _Shared61(TypedDict, total=False):
     """Of webgraph, linkrank."""
 
     level: Literal["page", "host", "domain"]
     """The graph: its nodes are pages, hosts or domains. Default: page."""
 
 
-class _Shared63(TypedDict, total=False):
+class _Shared64(TypedDict, total=False):
     """Of index, clean."""
 
     index: str
@@ -839,7 +846,8 @@ class CrawlKeywords(
     _Shared37,
     _Shared38,
     _Shared39,
-    _Shared41,
+    _Shared40,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -860,15 +868,16 @@ class CrawlKeywords(
 class InjectKeywords(
     _Shared2,
     _Shared3,
-    _Shared10,
-    _Shared16,
-    _Shared26,
+    _Shared4,
+    _Shared11,
+    _Shared17,
     _Shared27,
-    _Shared31,
-    _Shared33,
+    _Shared28,
+    _Shared32,
     _Shared34,
-    _Shared39,
-    _Shared41,
+    _Shared35,
+    _Shared40,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -878,24 +887,25 @@ class InjectKeywords(
 class SitemapKeywords(
     _Shared2,
     _Shared3,
-    _Shared6,
-    _Shared10,
+    _Shared4,
+    _Shared7,
     _Shared11,
     _Shared12,
-    _Shared16,
+    _Shared13,
     _Shared17,
-    _Shared22,
+    _Shared18,
     _Shared23,
     _Shared24,
     _Shared25,
     _Shared26,
     _Shared27,
-    _Shared31,
+    _Shared28,
     _Shared32,
     _Shared33,
     _Shared34,
-    _Shared38,
-    _Shared41,
+    _Shared35,
+    _Shared39,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -908,20 +918,21 @@ class SitemapKeywords(
 class GenerateKeywords(
     _Shared2,
     _Shared3,
-    _Shared10,
+    _Shared4,
     _Shared11,
     _Shared12,
     _Shared13,
-    _Shared16,
-    _Shared25,
+    _Shared14,
+    _Shared17,
     _Shared26,
     _Shared27,
-    _Shared31,
-    _Shared33,
+    _Shared28,
+    _Shared32,
     _Shared34,
-    _Shared36,
+    _Shared35,
     _Shared37,
-    _Shared41,
+    _Shared38,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -931,13 +942,14 @@ class GenerateKeywords(
 class FreegenKeywords(
     _Shared2,
     _Shared3,
-    _Shared16,
-    _Shared25,
-    _Shared33,
-    _Shared36,
+    _Shared4,
+    _Shared17,
+    _Shared26,
+    _Shared34,
     _Shared37,
-    _Shared41,
-    _Shared43,
+    _Shared38,
+    _Shared42,
+    _Shared44,
     PipelineKeywords,
     total=False,
 ):
@@ -947,14 +959,15 @@ class FreegenKeywords(
 class ImportWarcKeywords(
     _Shared2,
     _Shared3,
-    _Shared5,
-    _Shared16,
-    _Shared21,
-    _Shared24,
-    _Shared36,
-    _Shared41,
-    _Shared43,
-    _Shared45,
+    _Shared4,
+    _Shared6,
+    _Shared17,
+    _Shared22,
+    _Shared25,
+    _Shared37,
+    _Shared42,
+    _Shared44,
+    _Shared46,
     PipelineKeywords,
     total=False,
 ):
@@ -967,13 +980,14 @@ class ImportWarcKeywords(
 class ImportNutchKeywords(
     _Shared2,
     _Shared3,
-    _Shared5,
-    _Shared16,
-    _Shared30,
-    _Shared36,
-    _Shared41,
-    _Shared43,
-    _Shared45,
+    _Shared4,
+    _Shared6,
+    _Shared17,
+    _Shared31,
+    _Shared37,
+    _Shared42,
+    _Shared44,
+    _Shared46,
     PipelineKeywords,
     total=False,
 ):
@@ -990,7 +1004,7 @@ class ImportNutchKeywords(
 class FetchKeywords(
     _Shared2,
     _Shared3,
-    _Shared5,
+    _Shared4,
     _Shared6,
     _Shared7,
     _Shared8,
@@ -998,19 +1012,20 @@ class FetchKeywords(
     _Shared10,
     _Shared11,
     _Shared12,
-    _Shared15,
+    _Shared13,
     _Shared16,
     _Shared17,
     _Shared18,
-    _Shared20,
+    _Shared19,
     _Shared21,
     _Shared22,
     _Shared23,
     _Shared24,
     _Shared25,
-    _Shared41,
-    _Shared47,
+    _Shared26,
+    _Shared42,
     _Shared48,
+    _Shared49,
     PipelineKeywords,
     total=False,
 ):
@@ -1020,15 +1035,16 @@ class FetchKeywords(
 class ParseKeywords(
     _Shared2,
     _Shared3,
-    _Shared7,
+    _Shared4,
     _Shared8,
-    _Shared10,
+    _Shared9,
     _Shared11,
-    _Shared15,
+    _Shared12,
     _Shared16,
     _Shared17,
-    _Shared41,
-    _Shared47,
+    _Shared18,
+    _Shared42,
+    _Shared48,
     PipelineKeywords,
     total=False,
 ):
@@ -1043,19 +1059,20 @@ class ParseKeywords(
 class UpdatedbKeywords(
     _Shared2,
     _Shared3,
-    _Shared9,
+    _Shared4,
     _Shared10,
     _Shared11,
-    _Shared16,
-    _Shared18,
-    _Shared26,
+    _Shared12,
+    _Shared17,
+    _Shared19,
     _Shared27,
-    _Shared31,
+    _Shared28,
     _Shared32,
     _Shared33,
     _Shared34,
     _Shared35,
-    _Shared41,
+    _Shared36,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -1066,7 +1083,15 @@ class UpdatedbKeywords(
 
 
 class InvertlinksKeywords(
-    _Shared2, _Shared3, _Shared29, _Shared30, _Shared31, _Shared41, PipelineKeywords, total=False
+    _Shared2,
+    _Shared3,
+    _Shared4,
+    _Shared30,
+    _Shared31,
+    _Shared32,
+    _Shared42,
+    PipelineKeywords,
+    total=False,
 ):
     """Options of ``nutbeam invertlinks``."""
 
@@ -1074,7 +1099,9 @@ class InvertlinksKeywords(
     """Id of the batch. Without it, all batches that wait, one after the other; a job that is only submitted to a cluster takes the oldest of them. Default: none."""
 
 
-class DedupKeywords(_Shared2, _Shared3, _Shared28, _Shared41, PipelineKeywords, total=False):
+class DedupKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared29, _Shared42, PipelineKeywords, total=False
+):
     """Options of ``nutbeam dedup``."""
 
     batch: str
@@ -1118,7 +1145,8 @@ class RoundKeywords(
     _Shared35,
     _Shared36,
     _Shared37,
-    _Shared41,
+    _Shared38,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -1143,7 +1171,7 @@ class NextKeywords(
     _Shared16,
     _Shared17,
     _Shared18,
-    _Shared20,
+    _Shared19,
     _Shared21,
     _Shared22,
     _Shared23,
@@ -1161,8 +1189,9 @@ class NextKeywords(
     _Shared35,
     _Shared36,
     _Shared37,
-    _Shared41,
-    _Shared48,
+    _Shared38,
+    _Shared42,
+    _Shared49,
     PipelineKeywords,
     total=False,
 ):
@@ -1172,7 +1201,7 @@ class NextKeywords(
     """Wait until the phase is done. Without it, a phase whose workers are elsewhere is only submitted. Default: false."""
 
 
-class PagesKeywords(_Shared2, _Shared41, _Shared54, PipelineKeywords, total=False):
+class PagesKeywords(_Shared2, _Shared42, _Shared55, PipelineKeywords, total=False):
     """Options of ``nutbeam pages``."""
 
     chunks: int
@@ -1194,7 +1223,7 @@ class PagesKeywords(_Shared2, _Shared41, _Shared54, PipelineKeywords, total=Fals
 
 
 class ExtractKeywords(
-    _Shared2, _Shared7, _Shared8, _Shared41, _Shared54, PipelineKeywords, total=False
+    _Shared2, _Shared8, _Shared9, _Shared42, _Shared55, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam extract``."""
 
@@ -1202,7 +1231,7 @@ class ExtractKeywords(
     """End with exit code 5 if a rule finds nothing, or much less than in the run before. Default: false."""
 
 
-class WarcKeywords(_Shared1, _Shared2, _Shared41, PipelineKeywords, total=False):
+class WarcKeywords(_Shared1, _Shared2, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam warc``."""
 
     batch: Iterable[str]
@@ -1211,7 +1240,7 @@ class WarcKeywords(_Shared1, _Shared2, _Shared41, PipelineKeywords, total=False)
     """Write only answers for which this expression is true, such as "http_code == 200". Its names are the columns of batch_pages in the data dictionary. Default: none."""
 
 
-class ReportKeywords(_Shared41, total=False):
+class ReportKeywords(_Shared42, total=False):
     """Options of ``nutbeam report``."""
 
     output: str
@@ -1222,7 +1251,9 @@ class ReportKeywords(_Shared41, total=False):
     """What to show beside it: the address of another table, or the number of a snapshot of this one. Default: none."""
 
 
-class WebgraphKeywords(_Shared2, _Shared3, _Shared41, _Shared60, PipelineKeywords, total=False):
+class WebgraphKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared42, _Shared61, PipelineKeywords, total=False
+):
     """Options of ``nutbeam webgraph``."""
 
     ignore_internal_host: bool
@@ -1239,7 +1270,9 @@ class WebgraphKeywords(_Shared2, _Shared3, _Shared41, _Shared60, PipelineKeyword
     """Approximate number of nodes per block; the memory of ranking depends on it. Default: 1048576."""
 
 
-class LinkrankKeywords(_Shared2, _Shared3, _Shared41, _Shared60, PipelineKeywords, total=False):
+class LinkrankKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared42, _Shared61, PipelineKeywords, total=False
+):
     """Options of ``nutbeam linkrank``."""
 
     ranking: Literal["linkrank", "pagerank", "hits", "harmonic"]
@@ -1260,7 +1293,7 @@ class LinkrankKeywords(_Shared2, _Shared3, _Shared41, _Shared60, PipelineKeyword
     """harmonic: registers of a counter, a byte each, as a power of 2. 6 has an error of 13 % for a node, 10 of 3 %. Default: 6."""
 
 
-class ScoreupdaterKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class ScoreupdaterKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam scoreupdater``."""
 
     rank: Literal["linkrank", "pagerank", "authority", "hub", "harmonic"]
@@ -1273,10 +1306,11 @@ class IndexKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared26,
+    _Shared5,
     _Shared27,
-    _Shared41,
-    _Shared63,
+    _Shared28,
+    _Shared42,
+    _Shared64,
     PipelineKeywords,
     total=False,
 ):
@@ -1294,17 +1328,20 @@ class CleanKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared26,
+    _Shared5,
     _Shared27,
-    _Shared41,
-    _Shared63,
+    _Shared28,
+    _Shared42,
+    _Shared64,
     PipelineKeywords,
     total=False,
 ):
     """Options of ``nutbeam clean``."""
 
 
-class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared12, _Shared41, PipelineKeywords, total=False):
+class UpdatehostdbKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared13, _Shared42, PipelineKeywords, total=False
+):
     """Options of ``nutbeam updatehostdb``."""
 
     check: Literal["none", "new", "known", "failed", "all"]
@@ -1321,18 +1358,19 @@ class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared12, _Shared41, PipelineKey
     """Stop looking up after this time in each part of the table; the other hosts are looked up the next time. Unit: s. Default: 600."""
 
 
-class HostinjectKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class HostinjectKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam hostinject``."""
 
 
 class FilterdbKeywords(
     _Shared2,
     _Shared3,
-    _Shared10,
+    _Shared4,
     _Shared11,
-    _Shared16,
-    _Shared26,
-    _Shared41,
+    _Shared12,
+    _Shared17,
+    _Shared27,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -1346,7 +1384,7 @@ class FilterdbKeywords(
     """Change nothing: count what would be done, and show examples. Default: false."""
 
 
-class CompactKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class CompactKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam compact``."""
 
     snapshot_retention: int | str | datetime.timedelta
@@ -1361,11 +1399,13 @@ class CompactKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=Fal
     """How long the body of a page is kept after its fetch, but not shorter than the retention. Then compact deletes bodies of older batches; answers, titles, texts and links stay. -1: as long as the page. Unit: s. Default: -1."""
 
 
-class CopyKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class CopyKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam copy``."""
 
 
-class MergelinkdbKeywords(_Shared2, _Shared3, _Shared16, _Shared41, PipelineKeywords, total=False):
+class MergelinkdbKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared17, _Shared42, PipelineKeywords, total=False
+):
     """Options of ``nutbeam mergelinkdb``."""
 
     normalize_links: bool
@@ -1375,12 +1415,12 @@ class MergelinkdbKeywords(_Shared2, _Shared3, _Shared16, _Shared41, PipelineKeyw
 
 
 class MergedbKeywords(
-    _Shared2, _Shared3, _Shared16, _Shared41, _Shared43, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared4, _Shared17, _Shared42, _Shared44, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam mergedb``."""
 
 
-class RollbackKeywords(_Shared3, _Shared41, total=False):
+class RollbackKeywords(_Shared3, _Shared42, total=False):
     """Options of ``nutbeam rollback``."""
 
     to: int
@@ -1389,7 +1429,7 @@ class RollbackKeywords(_Shared3, _Shared41, total=False):
     """Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist. Default: false."""
 
 
-class FsckKeywords(_Shared31, _Shared41, total=False):
+class FsckKeywords(_Shared32, _Shared42, total=False):
     """Options of ``nutbeam fsck``."""
 
     quick: bool
@@ -1402,7 +1442,7 @@ class FsckKeywords(_Shared31, _Shared41, total=False):
     """How many files, or ranges of rows, to read at a time. Default: 4."""
 
 
-class PurgeKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class PurgeKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam purge``."""
 
     url: Iterable[str]
@@ -1420,25 +1460,25 @@ class PurgeKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False
 
 
 class ExplainKeywords(
-    _Shared9,
     _Shared10,
     _Shared11,
     _Shared12,
     _Shared13,
-    _Shared16,
+    _Shared14,
     _Shared17,
-    _Shared22,
-    _Shared25,
+    _Shared18,
+    _Shared23,
     _Shared26,
     _Shared27,
-    _Shared31,
+    _Shared28,
     _Shared32,
     _Shared33,
     _Shared34,
     _Shared35,
     _Shared36,
     _Shared37,
-    _Shared41,
+    _Shared38,
+    _Shared42,
     total=False,
 ):
     """Options of ``nutbeam explain``."""
@@ -1452,18 +1492,18 @@ class ExplainKeywords(
 
 
 class ParsecheckerKeywords(
-    _Shared8,
-    _Shared10,
+    _Shared9,
     _Shared11,
     _Shared12,
-    _Shared15,
+    _Shared13,
     _Shared16,
     _Shared17,
-    _Shared22,
+    _Shared18,
     _Shared23,
     _Shared24,
     _Shared25,
-    _Shared41,
+    _Shared26,
+    _Shared42,
     total=False,
 ):
     """Options of ``nutbeam parsechecker``."""

@@ -96,7 +96,7 @@ def _has_nothing_to_do(ticket: Ticket, begin: Begin, manifest: Manifest, options
     if begin.job == "generate":
         table = open_table(ticket.address)
         return not may_have_due(table, manifest, lambda clock: due_at(clock, options))
-    if begin.job == "index":
+    if begin.job == "index" and not (options.full or options.retry_refused or ticket.batch):
         return not waits_for_index(open_table(ticket.address), manifest, options.index)
     if begin.job == "dedup":
         return not _has_pages_to_compare(ticket.batch, manifest)

@@ -48,7 +48,7 @@ JOBS = {
     "update": (update.build, update.Options),
     "dedup": (dedup.build, dedup.Options),
     "compact": (compact.build, compact.Options),
-    "round": (round_module.stages_of_round(round_module.Options(), 1), round_module.Options),
+    "round": (round_module.build, round_module.Options),
     "crawl": (round_module.stages_of_round(crawl.Options(), 3), crawl.Options),
 }
 

@@ -39,7 +39,7 @@ from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 _LOG = logging.getLogger(__name__)
 _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc",
                  "import_nutch")  # fmt: skip
-# Flink starts a worker for each task of a step, with an element or without.
+# Flink starts a worker for each task of a step, with an element or without. The last option counts.
 _ONE_TASK = ("--parallelism=1",)
 Build = Callable[[Any, Any], Any]
 
@@ -137,7 +137,8 @@ def _prepare_elsewhere(
     ticket = dataclasses.replace(ticket, address=address, versions=versions())
     args = [f"--job_name={job_name(job, ticket.operation)}", *launch_args(options, beam_args)]
     alone = workers is Workers.ONE and engines_of(build) == 1
-    pipeline = make_pipeline([*args, *beam_args, *(_ONE_TASK if alone else [])])
+    has_tasks = any(arg.partition("=")[0] == "--parallelism" for arg in beam_args)
+    pipeline = make_pipeline([*args, *beam_args, *(_ONE_TASK if alone and has_tasks else ())])
     start = ticket, snapshot_to_find(ticket.address)
     with quick_stages():
         if workers is Workers.ONE:

@@ -11,6 +11,7 @@ near those of the batch, duplicates of these, and pages near these.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -102,13 +103,24 @@ class TabletToProbe:
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "dedup")
+    every = not invocation.options.batch
+    return run_job(invocation, functools.partial(build, all_pages=every), "dedup")
 
 
-def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCollection[Ticket]:
-    """Marks duplicates; the ticket that comes out is for the next job."""
+def build(
+    tickets: beam.PCollection[Ticket], options: DedupOptions, *, all_pages: bool = False
+) -> beam.PCollection[Ticket]:
+    """Marks duplicates; the ticket that comes out is for the next job.
+
+    Args:
+        tickets: One ticket.
+        options: Options of dedup.
+        all_pages: Whether the ticket has no batch, so that nothing must be found to compare.
+    """
     operations = tickets | "Begin" >> Begin("dedup")
-    side_inputs, reports, steps = _parts_to_compare(operations, options)
+    side_inputs, reports, steps = (
+        ((), (), ()) if all_pages else _parts_to_compare(operations, options)
+    )
     probed = operations | "Tablets" >> ForEach(
         _tablets,
         _probe,

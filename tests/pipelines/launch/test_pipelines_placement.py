@@ -125,3 +125,11 @@ def test_a_round_on_one_worker_makes_the_same_table(web, tmp_path, fetchers):
     }
     (fetched,) = [one.counts for one in manifests_of(here) if one.job == "fetch"]
     assert counters["nutbeam_fetcher", "pages"] == fetched["pages"]
+
+
+def test_a_job_on_one_worker_is_one_task_of_flink(table):
+    options = dedup.Options(shared_path=True, deliver=False)
+    typed = [*FLINK[:-1], "--parallelism", "2"]
+    for beam_args in (FLINK, typed):
+        pipeline = prepare(Ticket(str(table), "op"), dedup.build, options, beam_args)
+        assert pipeline.options.get_all_options()["parallelism"] == 1

@@ -1,6 +1,7 @@
 """A crawl on a Flink cluster with one and with two workers, against the same crawl in one process.
 
-``python benchmarks/flink.py [--small]``. One round over 20,000 simulated pages of 2,000 hosts, no
+``python benchmarks/flink.py [--bars] [--small]``. With ``--bars`` it prints what flink_bars.py
+measures: the published settings, the limits of workers, and tasks and starts of a round. Else one round over 20,000 simulated pages of 2,000 hosts, no
 delay: generate, fetch and parse, update, dedup. CPU is of the Python processes that do the work
 (workers and their parsers) from the moment that the round is pinned to its last commit; what a
 worker takes to start, and what Flink's own processes take, is told apart. Budget: a page costs on
@@ -149,6 +150,13 @@ def main() -> None:
     if missing():
         raise SystemExit(missing())
     small = "--small" in sys.argv[1:]
+    if "--bars" in sys.argv[1:]:
+        # Only now: before, "flink" would be this file.
+        sys.path += [str(measure.HERE), str(measure.HERE.parent / "tests" / "support")]
+        from flink_bars import print_bars
+
+        print_bars(small)
+        return
     hosts, pages = (50, 4) if small else (2_000, 10)
     rows: list[tuple[object, ...]] = []
     with SimWeb(hosts=hosts, pages=pages, seed=7, crawl_delay=0, processes=2) as web:

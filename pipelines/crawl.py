@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import apache_beam as beam
+
 from ..io.reading.sitemap_sources import ALL_HOSTS
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
@@ -33,10 +35,17 @@ from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.machine_use import show_use
+from .launch.placement import fits_one_worker
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.shipped_seeds import check_seeds, seed_words
 from .launch.table_rooms import RoomOfRounds, low_room
-from .round import RoundOptions, build_round, find_next_round, finish, warn_of_missing_rules
+from .round import (
+    RoundOptions,
+    find_next_round,
+    finish,
+    stages_of_round,
+    warn_of_missing_rules,
+)
 from .views.next_due import wait_for_due
 
 ARGUMENTS = (
@@ -155,9 +164,8 @@ def crawl(
     seen = begin(address, "crawl", f"{launched}.crawl").snapshot
     ticket = Ticket(address, launched, until=_end_of(options))
     if words:
-        injecting = prepare(
-            ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
-        )
+        build = inject.build_of_seeds(words)
+        injecting = prepare(ticket, build, options, beam_args, "inject")
         run_over_conflicts(injecting, address, launched)
     if options.sitemaps != "never" and options.rounds and _goes_on(ticket, options):
         read_sitemaps(ticket, 1, options, beam_args)
@@ -243,10 +251,10 @@ def _rounds(
 
     Before the ``first`` round of all, sitemaps were read already.
     """
-    # Built once: the graph contains the table and the launch id; each run finds its round.
-    pipeline = prepare(ticket, lambda t, o: build_round(t, o, options.rounds), options, beam_args)
+    # Built once for each size: the graph contains the table and the launch id; a run finds its round.
+    pipelines: dict[bool, beam.Pipeline] = {}
     address, launched = ticket.address, ticket.operation
-    room = RoomOfRounds(address, options.least_free)
+    room, elsewhere = RoomOfRounds(address, options.least_free), workers_elsewhere(beam_args)
     while _in_time(ticket) and room.suffices():
         upcoming = find_next_round(address, launched, options, options.rounds)
         if upcoming is None:
@@ -254,7 +262,11 @@ def _rounds(
         if options.sitemaps == "always" and (upcoming[0] > 1 or not first):
             read_sitemaps(ticket, upcoming[0], options, beam_args)
         PROGRESS.begin_round(upcoming[0], options.rounds)
-        run_over_conflicts(pipeline, address, launched)
+        small = elsewhere and fits_one_worker(address, options)
+        if small not in pipelines:
+            stages = stages_of_round(options, options.rounds)
+            pipelines[small] = prepare(ticket, stages, options, beam_args)
+        run_over_conflicts(pipelines[small], address, launched)
         manifests = manifests_of_launch(address, launched, seen)
         yield from manifests
         seen = manifests[-1].snapshot if manifests else seen

@@ -24,6 +24,7 @@ from ..io.snapshots.entries import DEDUP
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
+from ..io.table.opening import open_table
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
 from ..policy.components.schema import OUTCOME, Status, conform, empty, to_frame
@@ -107,14 +108,19 @@ class TabletToProbe:
 
 
 def run(invocation: Invocation) -> int:
-    def build_for_table(tickets: beam.PCollection[Ticket], options: Options) -> Any:
-        manifest = newest_manifest(str(invocation.table))
-        if options.batch in manifest.batches:
-            return build_of_batch(manifest.batches[options.batch].urls)(tickets, options)
-        state = manifest.components.get(_STATE)
-        return build(tickets, options, state.rows if state else 0)
+    every = not invocation.options.batch
+    address = open_table(str(invocation.table)).worker_address()
+    return run_job(invocation, functools.partial(_build_of_table, address, every), "dedup")
 
-    return run_job(invocation, build_for_table, "dedup")
+
+def _build_of_table(
+    address: str, every: bool, tickets: beam.PCollection[Ticket], options: Options
+) -> beam.PCollection[Ticket]:
+    manifest = newest_manifest(address)
+    if options.batch in manifest.batches:
+        return build_of_batch(manifest.batches[options.batch].urls)(tickets, options)
+    state = manifest.components.get(_STATE)
+    return build(tickets, options, state.rows if state else 0, all_pages=every)
 
 
 def build_of_batch(urls: int) -> Callable[[Any, Any], Any]:
@@ -123,7 +129,11 @@ def build_of_batch(urls: int) -> Callable[[Any, Any], Any]:
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: DedupOptions, pages: int = 0
+    tickets: beam.PCollection[Ticket],
+    options: DedupOptions,
+    pages: int = 0,
+    *,
+    all_pages: bool = False,
 ) -> beam.PCollection[Ticket]:
     """Marks duplicates; the ticket that comes out is for the next job.
 
@@ -132,9 +142,12 @@ def build(
         options: The options.
         pages: About how many pages may be near others: many of them meet in rounds, see
             ``NearComponents``. It does not change what is found.
+        all_pages: Whether the ticket has no batch, so that nothing must be found to compare.
     """
     operations = tickets | "Begin" >> Begin("dedup")
-    side_inputs, reports, steps = _parts_to_compare(operations, options)
+    side_inputs, reports, steps = (
+        ((), (), ()) if all_pages else _parts_to_compare(operations, options)
+    )
     probed = operations | "Tablets" >> ForEach(
         _tablets,
         _probe,

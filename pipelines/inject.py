@@ -50,7 +50,8 @@ from .base.command import TABLE, Argument, Invocation
 from .launch.job import run_job
 from .launch.job_options import CheckedScoringOptions, JobOptions
 from .launch.launch import preflight, workers_elsewhere
-from .launch.shipped_seeds import SourceItem, seed_words, source_items
+from .launch.one_worker import Sized
+from .launch.shipped_seeds import SourceItem, rows_of_seeds, seed_words, source_items
 
 ARGUMENTS = (
     TABLE,
@@ -80,7 +81,12 @@ def run(invocation: Invocation) -> int:
     elsewhere = workers_elsewhere(invocation.beam_args)
     address = str(invocation.table)
     words = seed_words(invocation.arguments["seeds"], address, elsewhere=elsewhere)
-    return run_job(invocation, lambda tickets, options: build(tickets, options, words), "inject")
+    return run_job(invocation, build_of_seeds(words), "inject")
+
+
+def build_of_seeds(words: Sequence[str]) -> Sized:
+    """Returns the build of a job that injects prepared seeds, see ``seed_words``."""
+    return Sized(functools.partial(build, seeds=tuple(words)), rows_of_seeds(words))
 
 
 def build(

@@ -6,6 +6,7 @@ and again.
 """
 
 import dataclasses
+import functools
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -35,6 +36,7 @@ from .launch.job import check_launch, prepare
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
 from .launch.machine_use import show_use
+from .launch.one_worker import Stages
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
 from .views.endings import CrawlStop, had_final_answers, work_of
@@ -83,7 +85,9 @@ def run(invocation: Invocation) -> int:
     launched = options.operation or new_id()
     with beating_heart(invocation, launched) as heart:
         warn_of_missing_rules(invocation, options)
-        pipeline = prepare(Ticket(address, launched), build, options, invocation.beam_args, "round")
+        stages = stages_of_round(options, rounds=1)
+        ticket = Ticket(address, launched)
+        pipeline = prepare(ticket, stages, options, invocation.beam_args, "round")
         show_use(options, invocation.beam_args, invocation.progress)
         with live_view(invocation.progress):
             run_over_conflicts(pipeline, address, launched)
@@ -97,19 +101,30 @@ def run(invocation: Invocation) -> int:
 
 def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     """Builds the only round of a launch."""
-    return build_round(tickets, options, rounds=1)
+    return stages_of_round(options, rounds=1)(tickets, options)
 
 
-def build_round(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
-    """Builds one round of a crawl; a worker finds its number when the pipeline runs.
+def stages_of_round(options: RoundOptions, rounds: int) -> Stages:
+    """Returns the build of one round of a crawl; a worker finds its number when the pipeline runs.
 
     A ticket with a batch finishes that batch.
     """
+    choose = functools.partial(_choose, rounds=rounds)
+    return Stages(choose, _fetch, _update, engines=options.num_fetchers or 1)
+
+
+def _choose(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
+    find = beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
+    return tickets | "Round" >> find | "Generate" >> _Phase(generate.build, options)
+
+
+def _fetch(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    return tickets | "Fetch" >> _Phase(fetch.build, options)
+
+
+def _update(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     updated = (
         tickets
-        | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
-        | "Generate" >> _Phase(generate.build, options)
-        | "Fetch" >> _Phase(fetch.build, options)
         | "Parse" >> _Phase(parse.build, options)
         | "Update" >> _Phase(update.build, options)
     )

@@ -82,6 +82,13 @@ class _Shared3(TypedDict, total=False):
 
 
 class _Shared4(TypedDict, total=False):
+    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, purge."""
+
+    one_worker_urls: int
+    """On a cluster, a job on a table with at most this many URLs is one step on one worker; only the fetch is for all workers. 0: all jobs are. Default: 50000."""
+
+
+class _Shared5(TypedDict, total=False):
     """Of crawl, round, next, index, clean."""
 
     max_inlinks: int
@@ -152,41 +159,21 @@ class _Shared4(TypedDict, total=False):
     """Plug-in that makes a vector of each chunk of a page, of 256 words at most; search then also ranks pages by them. For the writer tantivy. Default: none."""
 
 
-class _Shared5(TypedDict, total=False):
-    """Of crawl, sitemap, generate, fetch, round, next, updatehostdb, explain, parsechecker."""
-
-    connect_to: Iterable[str]
-    """Connect to another address for a host, as curl's option connect-to: HOST:PORT:ADDRESS:PORT. HOST must not be empty; *.DOMAIN is the domain and all hosts below it. If the first PORT is empty, it means any port; if the second one is empty, the port stays. Default: none."""
-    allow_addresses: Iterable[str]
-    """CIDR blocks of private or special addresses that may be reached. A block within ::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 contain no IPv4 address. Default: none."""
-    allowed_ports: Iterable[str | int] | str
-    """Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any. 21 is FTP's own. Default: 80,443,8000-8999."""
-    http_proxy: str
-    """Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves names itself. Default: none."""
-
-
 class _Shared6(TypedDict, total=False):
-    """Of crawl, generate, fetch, round, next, explain."""
-
-    fetch_engines: int
-    """How many processes of this machine fetch at once, each with hosts of its own, if the workers are this process; 0 is one for every 4 cores that it may use, one at least, as far as its memory allows. Default: 0."""
-
-
-class _Shared7(TypedDict, total=False):
     """Of crawl, import_warc, import_nutch, fetch, round, next."""
 
     least_free: int | str
     """How much of the table's disk stays free. A fetch that finds less ends early: its pages are kept, the others stay due, and what is left of the round uses this room. An import does not begin. 0: no limit; -1: a twentieth of the disk, at most 1 GB. A twentieth of its inodes stays free, too, at most 10,000, except with 0. Unit: B. Default: -1."""
 
 
-class _Shared8(TypedDict, total=False):
+class _Shared7(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next."""
 
     max_lease_wait: float | str | datetime.timedelta
     """Wait at most this long for another fetch of this table, then fail; -1: no limit. A fetch whose process died is waited for no longer than a minute. Unit: s. Default: 3600."""
 
 
-class _Shared9(TypedDict, total=False):
+class _Shared8(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, extract."""
 
     parse_processes: int
@@ -195,7 +182,7 @@ class _Shared9(TypedDict, total=False):
     """Largest memory of all processes that parse on a worker together; 0 is half of what the worker may use. Unit: bytes. Default: 0."""
 
 
-class _Shared10(TypedDict, total=False):
+class _Shared9(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, extract, parsechecker."""
 
     parser_memory: int | str
@@ -204,21 +191,21 @@ class _Shared10(TypedDict, total=False):
     """Longest time that the parsing of a page may take. Unit: s. Default: 30."""
 
 
-class _Shared11(TypedDict, total=False):
+class _Shared10(TypedDict, total=False):
     """Of crawl, fetch, updatedb, round, next, explain."""
 
     depth: int
     """Add no URL that is more links away from the nearest seed; -1: no limit. Default: 50."""
 
 
-class _Shared12(TypedDict, total=False):
+class _Shared11(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, fetch, parse, updatedb, round, next, filterdb, explain, parsechecker."""
 
     count_by_rule: bool
     """Also count the URLs that each rule of URL filters refuses, as filtered/FILE:LINE: the 50 rules that refuse most, and the sum of the others. Default: false."""
 
 
-class _Shared13(TypedDict, total=False):
+class _Shared12(TypedDict, total=False):
     """Of crawl, sitemap, generate, fetch, parse, updatedb, round, next, filterdb, explain, parsechecker."""
 
     max_segment_repeats: int
@@ -233,6 +220,19 @@ class _Shared13(TypedDict, total=False):
     """Follow no link within one host, or with --scope domain within one registered domain. Default: false."""
     ignore_also_redirects: bool
     """Apply the scope and --skip_internal_links to redirects, too. Default: true."""
+
+
+class _Shared13(TypedDict, total=False):
+    """Of crawl, sitemap, generate, fetch, round, next, updatehostdb, explain, parsechecker."""
+
+    connect_to: Iterable[str]
+    """Connect to another address for a host, as curl's option connect-to: HOST:PORT:ADDRESS:PORT. HOST must not be empty; *.DOMAIN is the domain and all hosts below it. If the first PORT is empty, it means any port; if the second one is empty, the port stays. Default: none."""
+    allow_addresses: Iterable[str]
+    """CIDR blocks of private or special addresses that may be reached. A block within ::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 contain no IPv4 address. Default: none."""
+    allowed_ports: Iterable[str | int] | str
+    """Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any. 21 is FTP's own. Default: 80,443,8000-8999."""
+    http_proxy: str
+    """Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves names itself. Default: none."""
 
 
 class _Shared14(TypedDict, total=False):
@@ -668,6 +668,13 @@ class _Shared37(TypedDict, total=False):
 
 
 class _Shared38(TypedDict, total=False):
+    """Of crawl, generate, freegen, round, next, explain."""
+
+    num_fetchers: int
+    """How many partitions a batch has; hosts are divided among them. Default: 1."""
+
+
+class _Shared39(TypedDict, total=False):
     """Of crawl, sitemap."""
 
     sitemap_strict_parsing: bool
@@ -698,7 +705,7 @@ class _Shared38(TypedDict, total=False):
     """How many URLs of one host are added from its sitemaps at once, the best by priority; -1: no limit. These URLs do not count for --max_new_per_host. Default: 50000."""
 
 
-class _Shared39(TypedDict, total=False):
+class _Shared40(TypedDict, total=False):
     """Of crawl, inject."""
 
     injected_score: float
@@ -711,7 +718,7 @@ class _Shared39(TypedDict, total=False):
     """Also filter and normalize the URLs of the table, by the rules for seeds. Refused URLs are dropped, and seeds are optional. filterdb also applies the rules for links. Default: false."""
 
 
-class _Shared41(TypedDict, total=False):
+class _Shared42(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, pages, extract, warc, report, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, rollback, fsck, purge, explain, parsechecker."""
 
     config: str | os.PathLike[str] | None
@@ -720,7 +727,7 @@ class _Shared41(TypedDict, total=False):
     """Show progress on standard error, as a live view if that is a terminal. Default: none."""
 
 
-class _Shared43(TypedDict, total=False):
+class _Shared44(TypedDict, total=False):
     """Of freegen, import_warc, import_nutch, mergedb."""
 
     filter_urls: bool
@@ -841,7 +848,8 @@ class CrawlKeywords(
     _Shared37,
     _Shared38,
     _Shared39,
-    _Shared41,
+    _Shared40,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -862,15 +870,16 @@ class CrawlKeywords(
 class InjectKeywords(
     _Shared2,
     _Shared3,
-    _Shared12,
+    _Shared4,
+    _Shared11,
     _Shared17,
     _Shared27,
     _Shared28,
     _Shared32,
     _Shared34,
     _Shared35,
-    _Shared39,
-    _Shared41,
+    _Shared40,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -880,8 +889,9 @@ class InjectKeywords(
 class SitemapKeywords(
     _Shared2,
     _Shared3,
-    _Shared5,
-    _Shared8,
+    _Shared4,
+    _Shared7,
+    _Shared11,
     _Shared12,
     _Shared13,
     _Shared17,
@@ -896,8 +906,8 @@ class SitemapKeywords(
     _Shared33,
     _Shared34,
     _Shared35,
-    _Shared38,
-    _Shared41,
+    _Shared39,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -910,8 +920,8 @@ class SitemapKeywords(
 class GenerateKeywords(
     _Shared2,
     _Shared3,
-    _Shared5,
-    _Shared6,
+    _Shared4,
+    _Shared11,
     _Shared12,
     _Shared13,
     _Shared14,
@@ -923,7 +933,8 @@ class GenerateKeywords(
     _Shared34,
     _Shared35,
     _Shared37,
-    _Shared41,
+    _Shared38,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -933,12 +944,14 @@ class GenerateKeywords(
 class FreegenKeywords(
     _Shared2,
     _Shared3,
+    _Shared4,
     _Shared17,
     _Shared26,
     _Shared34,
     _Shared37,
-    _Shared41,
-    _Shared43,
+    _Shared38,
+    _Shared42,
+    _Shared44,
     PipelineKeywords,
     total=False,
 ):
@@ -951,13 +964,14 @@ class FreegenKeywords(
 class ImportWarcKeywords(
     _Shared2,
     _Shared3,
-    _Shared7,
+    _Shared4,
+    _Shared6,
     _Shared17,
     _Shared22,
     _Shared25,
     _Shared37,
-    _Shared41,
-    _Shared43,
+    _Shared42,
+    _Shared44,
     _Shared46,
     PipelineKeywords,
     total=False,
@@ -971,12 +985,13 @@ class ImportWarcKeywords(
 class ImportNutchKeywords(
     _Shared2,
     _Shared3,
-    _Shared7,
+    _Shared4,
+    _Shared6,
     _Shared17,
     _Shared31,
     _Shared37,
-    _Shared41,
-    _Shared43,
+    _Shared42,
+    _Shared44,
     _Shared46,
     PipelineKeywords,
     total=False,
@@ -994,7 +1009,7 @@ class ImportNutchKeywords(
 class FetchKeywords(
     _Shared2,
     _Shared3,
-    _Shared5,
+    _Shared4,
     _Shared6,
     _Shared7,
     _Shared8,
@@ -1013,7 +1028,7 @@ class FetchKeywords(
     _Shared24,
     _Shared25,
     _Shared26,
-    _Shared41,
+    _Shared42,
     _Shared48,
     _Shared49,
     PipelineKeywords,
@@ -1025,14 +1040,15 @@ class FetchKeywords(
 class ParseKeywords(
     _Shared2,
     _Shared3,
+    _Shared4,
+    _Shared8,
     _Shared9,
-    _Shared10,
+    _Shared11,
     _Shared12,
-    _Shared13,
     _Shared16,
     _Shared17,
     _Shared18,
-    _Shared41,
+    _Shared42,
     _Shared48,
     PipelineKeywords,
     total=False,
@@ -1048,9 +1064,10 @@ class ParseKeywords(
 class UpdatedbKeywords(
     _Shared2,
     _Shared3,
+    _Shared4,
+    _Shared10,
     _Shared11,
     _Shared12,
-    _Shared13,
     _Shared17,
     _Shared19,
     _Shared27,
@@ -1060,7 +1077,7 @@ class UpdatedbKeywords(
     _Shared34,
     _Shared35,
     _Shared36,
-    _Shared41,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -1071,7 +1088,15 @@ class UpdatedbKeywords(
 
 
 class InvertlinksKeywords(
-    _Shared2, _Shared3, _Shared30, _Shared31, _Shared32, _Shared41, PipelineKeywords, total=False
+    _Shared2,
+    _Shared3,
+    _Shared4,
+    _Shared30,
+    _Shared31,
+    _Shared32,
+    _Shared42,
+    PipelineKeywords,
+    total=False,
 ):
     """Options of ``nutbeam invertlinks``."""
 
@@ -1079,7 +1104,9 @@ class InvertlinksKeywords(
     """Id of the batch. Without it, all batches that wait, one after the other; a job that is only submitted to a cluster takes the oldest of them. Default: none."""
 
 
-class DedupKeywords(_Shared2, _Shared3, _Shared29, _Shared41, PipelineKeywords, total=False):
+class DedupKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared29, _Shared42, PipelineKeywords, total=False
+):
     """Options of ``nutbeam dedup``."""
 
     batch: str
@@ -1123,7 +1150,8 @@ class RoundKeywords(
     _Shared35,
     _Shared36,
     _Shared37,
-    _Shared41,
+    _Shared38,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -1166,7 +1194,8 @@ class NextKeywords(
     _Shared35,
     _Shared36,
     _Shared37,
-    _Shared41,
+    _Shared38,
+    _Shared42,
     _Shared49,
     PipelineKeywords,
     total=False,
@@ -1177,7 +1206,7 @@ class NextKeywords(
     """Wait until the phase is done. Without it, a phase whose workers are elsewhere is only submitted. Default: false."""
 
 
-class PagesKeywords(_Shared2, _Shared41, _Shared55, PipelineKeywords, total=False):
+class PagesKeywords(_Shared2, _Shared42, _Shared55, PipelineKeywords, total=False):
     """Options of ``nutbeam pages``."""
 
     chunks: int
@@ -1199,7 +1228,7 @@ class PagesKeywords(_Shared2, _Shared41, _Shared55, PipelineKeywords, total=Fals
 
 
 class ExtractKeywords(
-    _Shared2, _Shared9, _Shared10, _Shared41, _Shared55, PipelineKeywords, total=False
+    _Shared2, _Shared8, _Shared9, _Shared42, _Shared55, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam extract``."""
 
@@ -1207,7 +1236,7 @@ class ExtractKeywords(
     """End with exit code 5 if a rule finds nothing, or much less than in the run before. Default: false."""
 
 
-class WarcKeywords(_Shared1, _Shared2, _Shared41, PipelineKeywords, total=False):
+class WarcKeywords(_Shared1, _Shared2, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam warc``."""
 
     batch: Iterable[str]
@@ -1216,7 +1245,7 @@ class WarcKeywords(_Shared1, _Shared2, _Shared41, PipelineKeywords, total=False)
     """Write only answers for which this expression is true, such as "http_code == 200". Its names are the columns of batch_pages in the data dictionary. Default: none."""
 
 
-class ReportKeywords(_Shared41, total=False):
+class ReportKeywords(_Shared42, total=False):
     """Options of ``nutbeam report``."""
 
     output: str
@@ -1227,7 +1256,9 @@ class ReportKeywords(_Shared41, total=False):
     """What to show beside it: the address of another table, or the number of a snapshot of this one. Default: none."""
 
 
-class WebgraphKeywords(_Shared2, _Shared3, _Shared41, _Shared61, PipelineKeywords, total=False):
+class WebgraphKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared42, _Shared61, PipelineKeywords, total=False
+):
     """Options of ``nutbeam webgraph``."""
 
     ignore_internal_host: bool
@@ -1244,7 +1275,9 @@ class WebgraphKeywords(_Shared2, _Shared3, _Shared41, _Shared61, PipelineKeyword
     """Approximate number of nodes per block; the memory of ranking depends on it. Default: 1048576."""
 
 
-class LinkrankKeywords(_Shared2, _Shared3, _Shared41, _Shared61, PipelineKeywords, total=False):
+class LinkrankKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared42, _Shared61, PipelineKeywords, total=False
+):
     """Options of ``nutbeam linkrank``."""
 
     ranking: Literal["linkrank", "pagerank", "hits", "harmonic"]
@@ -1265,7 +1298,7 @@ class LinkrankKeywords(_Shared2, _Shared3, _Shared41, _Shared61, PipelineKeyword
     """harmonic: registers of a counter, a byte each, as a power of 2. 6 has an error of 13 % for a node, 10 of 3 %. Default: 6."""
 
 
-class ScoreupdaterKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class ScoreupdaterKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam scoreupdater``."""
 
     rank: Literal["linkrank", "pagerank", "authority", "hub", "harmonic"]
@@ -1278,9 +1311,10 @@ class IndexKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
+    _Shared5,
     _Shared27,
     _Shared28,
-    _Shared41,
+    _Shared42,
     _Shared64,
     PipelineKeywords,
     total=False,
@@ -1299,9 +1333,10 @@ class CleanKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
+    _Shared5,
     _Shared27,
     _Shared28,
-    _Shared41,
+    _Shared42,
     _Shared64,
     PipelineKeywords,
     total=False,
@@ -1309,7 +1344,9 @@ class CleanKeywords(
     """Options of ``nutbeam clean``."""
 
 
-class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared5, _Shared41, PipelineKeywords, total=False):
+class UpdatehostdbKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared13, _Shared42, PipelineKeywords, total=False
+):
     """Options of ``nutbeam updatehostdb``."""
 
     check: Literal["none", "new", "known", "failed", "all"]
@@ -1326,18 +1363,19 @@ class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared5, _Shared41, PipelineKeyw
     """Stop looking up after this time in each part of the table; the other hosts are looked up the next time. Unit: s. Default: 600."""
 
 
-class HostinjectKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class HostinjectKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam hostinject``."""
 
 
 class FilterdbKeywords(
     _Shared2,
     _Shared3,
+    _Shared4,
+    _Shared11,
     _Shared12,
-    _Shared13,
     _Shared17,
     _Shared27,
-    _Shared41,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -1351,7 +1389,7 @@ class FilterdbKeywords(
     """Change nothing: count what would be done, and show examples. Default: false."""
 
 
-class CompactKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class CompactKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam compact``."""
 
     snapshot_retention: int | str | datetime.timedelta
@@ -1366,11 +1404,13 @@ class CompactKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=Fal
     """How long the body of a page is kept after its fetch, but not shorter than the retention. Then compact deletes bodies of older batches; answers, titles, texts and links stay. -1: as long as the page. Unit: s. Default: -1."""
 
 
-class CopyKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class CopyKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam copy``."""
 
 
-class MergelinkdbKeywords(_Shared2, _Shared3, _Shared17, _Shared41, PipelineKeywords, total=False):
+class MergelinkdbKeywords(
+    _Shared2, _Shared3, _Shared4, _Shared17, _Shared42, PipelineKeywords, total=False
+):
     """Options of ``nutbeam mergelinkdb``."""
 
     normalize_links: bool
@@ -1380,12 +1420,12 @@ class MergelinkdbKeywords(_Shared2, _Shared3, _Shared17, _Shared41, PipelineKeyw
 
 
 class MergedbKeywords(
-    _Shared2, _Shared3, _Shared17, _Shared41, _Shared43, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared4, _Shared17, _Shared42, _Shared44, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam mergedb``."""
 
 
-class RollbackKeywords(_Shared3, _Shared41, total=False):
+class RollbackKeywords(_Shared3, _Shared42, total=False):
     """Options of ``nutbeam rollback``."""
 
     to: int
@@ -1394,7 +1434,7 @@ class RollbackKeywords(_Shared3, _Shared41, total=False):
     """Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist. Default: false."""
 
 
-class FsckKeywords(_Shared32, _Shared41, total=False):
+class FsckKeywords(_Shared32, _Shared42, total=False):
     """Options of ``nutbeam fsck``."""
 
     quick: bool
@@ -1407,7 +1447,7 @@ class FsckKeywords(_Shared32, _Shared41, total=False):
     """How many files, or ranges of rows, to read at a time. Default: 4."""
 
 
-class PurgeKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
+class PurgeKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, total=False):
     """Options of ``nutbeam purge``."""
 
     url: Iterable[str]
@@ -1425,8 +1465,7 @@ class PurgeKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False
 
 
 class ExplainKeywords(
-    _Shared5,
-    _Shared6,
+    _Shared10,
     _Shared11,
     _Shared12,
     _Shared13,
@@ -1443,7 +1482,8 @@ class ExplainKeywords(
     _Shared35,
     _Shared36,
     _Shared37,
-    _Shared41,
+    _Shared38,
+    _Shared42,
     total=False,
 ):
     """Options of ``nutbeam explain``."""
@@ -1457,8 +1497,8 @@ class ExplainKeywords(
 
 
 class ParsecheckerKeywords(
-    _Shared5,
-    _Shared10,
+    _Shared9,
+    _Shared11,
     _Shared12,
     _Shared13,
     _Shared16,
@@ -1468,7 +1508,7 @@ class ParsecheckerKeywords(
     _Shared24,
     _Shared25,
     _Shared26,
-    _Shared41,
+    _Shared42,
     total=False,
 ):
     """Options of ``nutbeam parsechecker``."""

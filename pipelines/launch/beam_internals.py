@@ -424,6 +424,20 @@ class CachedOptions(PipelineOptions):
         return views[cls]
 
 
+def pack(value: Any) -> bytes:
+    """Returns what ``unpack`` reads on a worker, also of functions that have no name."""
+    from apache_beam.internal import pickler
+
+    return bytes(pickler.dumps(value))
+
+
+def unpack(packed: bytes) -> Any:
+    """Returns the value that ``pack`` has packed."""
+    from apache_beam.internal import pickler
+
+    return pickler.loads(packed)
+
+
 def silence_runners() -> None:
     """Stops runners from printing errors that they also raise, unless Beam's log is wanted.
 

@@ -27,11 +27,15 @@ from .heartbeat import beating_heart, refusal_left
 from .job_reports import job_record, report
 from .launch import launch_args, preflight, workers_elsewhere
 from .machine_use import with_engines
+from .one_worker import Sized, Stages, build_on_one_worker, engines_of
+from .placement import Workers, first_begin, workers_for
 from .runner import make_pipeline, phases_shown, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
 _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc",
                  "import_nutch")  # fmt: skip
+# Flink starts a worker for each task of a step, with an element or without. The last option counts.
+_ONE_TASK = ("--parallelism=1",)
 Build = Callable[[Any, Any], Any]
 
 
@@ -72,23 +76,50 @@ def _check_launch(invocation: Invocation, begins_table: bool, local: bool) -> No
 def prepare(
     ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str = "crawl"
 ) -> beam.Pipeline:
-    """Builds the pipeline of a ticket; a cluster shows it under the job's name."""
+    """Builds the pipeline of a ticket; a cluster shows it under the job's name.
+
+    On a cluster, a job that has nothing to do runs in this process, and a small one on one worker.
+    """
     options = with_engines(options, beam_args)
-    elsewhere = workers_elsewhere(beam_args)
-    if elsewhere:
-        address = open_table(ticket.address).worker_address()
-        ticket = dataclasses.replace(ticket, address=address, versions=versions())
-    name = [f"--job_name={job_name(job, ticket.operation)}"] if elsewhere else []
-    pipeline = make_pipeline([*name, *launch_args(options, beam_args), *beam_args])
-    if elsewhere and not options.deliver:
-        tickets = pipeline | Arrive(ticket, getattr(build, "func", build).__module__)
-    else:
-        tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
-    if elsewhere:
-        check = beam.Map(check_worker, snapshot_to_find(ticket.address), options)
-        tickets |= "CheckWorker" >> check.with_output_types(Ticket)
+    if workers_elsewhere(beam_args):
+        here = None if isinstance(build, Stages) else _prepare_here(ticket, build, options, [])
+        rows = build.rows if isinstance(build, Sized) else 0
+        needed = workers_for(ticket, first_begin(here) if here else None, options, rows)
+        if here and needed is Workers.NONE:
+            return here
+        return _prepare_elsewhere(ticket, build, options, beam_args, job, needed)
+    return _prepare_here(ticket, build, options, [*launch_args(options, beam_args), *beam_args])
+
+
+def _prepare_here(
+    ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str]
+) -> beam.Pipeline:
+    pipeline = make_pipeline(beam_args)
     with quick_stages():
-        build(tickets, options)
+        build(pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket), options)
+    return pipeline
+
+
+def _prepare_elsewhere(
+    ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str, workers: Workers
+) -> beam.Pipeline:
+    address = open_table(ticket.address).worker_address()
+    ticket = dataclasses.replace(ticket, address=address, versions=versions())
+    args = [f"--job_name={job_name(job, ticket.operation)}", *launch_args(options, beam_args)]
+    alone = workers is Workers.ONE and engines_of(build) == 1
+    has_tasks = any(arg.partition("=")[0] == "--parallelism" for arg in beam_args)
+    pipeline = make_pipeline([*args, *beam_args, *(_ONE_TASK if alone and has_tasks else ())])
+    start = ticket, snapshot_to_find(ticket.address)
+    with quick_stages():
+        if workers is Workers.ONE:
+            build_on_one_worker(pipeline, build, options, start)
+            return pipeline
+        if options.deliver:
+            tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
+        else:
+            tickets = pipeline | Arrive(ticket, getattr(build, "func", build).__module__)
+        check = beam.Map(check_worker, start[1], options).with_output_types(Ticket)
+        build(tickets | "CheckWorker" >> check, options)
     return pipeline
 
 

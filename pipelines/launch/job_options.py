@@ -20,6 +20,12 @@ class JobOptions(LaunchOptions):
         "Id of the operation. The same id again changes nothing. Without it, a new one is made.",
         pattern=r"[A-Za-z0-9._-]*",
     )
+    one_worker_urls: int = option(
+        50_000,
+        "On a cluster, a job on a table with at most this many URLs is one step on one worker; only "
+        "the fetch is for all workers. 0: all jobs are.",
+        minimum=0,
+    )
 
 
 @dataclasses.dataclass(frozen=True)

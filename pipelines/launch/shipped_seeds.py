@@ -10,12 +10,13 @@ from ...io.batches.seed_lines import lines
 from ...io.batches.seeds import SeedSource, sources, unread_folders
 from ...io.snapshots.operations import Operation, new_id
 from ...io.storage.address_kinds import is_place
-from ...io.storage.files import creating
+from ...io.storage.files import creating, size_of
 from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table
 from ...web.base.progress import PROGRESS
 
 _LOG = logging.getLogger("nutbeam.inject")
+_SEED_BYTES = 50  # a short URL in a file of seeds
 
 
 def seed_words(words: Sequence[str], address: str, *, elsewhere: bool = False) -> list[str]:
@@ -55,6 +56,13 @@ def source_items(operation: Operation, words: Sequence[str]) -> Iterator[SourceI
     """Yields the sources in prepared words, see ``seed_words``."""
     PROGRESS.start(operation.job, unit="lines")
     yield from (SourceItem(operation, source) for source in sources(words))
+
+
+def rows_of_seeds(words: Sequence[str]) -> int:
+    """Returns about how many seeds there are in prepared words, see ``seed_words``; reads no file."""
+    each = sources(words)
+    files = sum(size_of(place_of(str(source.path))) or 0 for source in each if not source.urls)
+    return sum(len(source.urls) for source in each) + files // _SEED_BYTES
 
 
 def check_seeds(words: Sequence[str]) -> None:

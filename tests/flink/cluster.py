@@ -40,7 +40,7 @@ BOOT = TOOLS / "beam-boot"
 DEADLINE_S = 240.0  # of anything that is waited for: the machine may be busy
 # How long a worker without work waits for the next stage; without that each stage starts its own.
 # A job starts again later (the published delay), or it would get the worker that has died.
-CACHE_S = 15
+CACHE_S = 30
 # Network memory: bytes of a buffer, and buffers for a shuffle that a step writes, by default.
 BUFFER, SHUFFLE_BUFFERS = 32 << 10, 512
 JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
@@ -60,7 +60,6 @@ OWN = {
     "heartbeat.interval": "2000",
     "heartbeat.timeout": "60000",
     "pekko.ask.timeout": "60 s",
-    "classloader.resolve-order": "parent-first",  # Flink and the job are in one jar
     "jobmanager.rpc.port": "{rpc}",
     "rest.port": "{rest}",
 }

@@ -41,11 +41,18 @@ class Launched:
 
     said = ""
 
-    def __init__(self, cluster: Cluster, words: Sequence[object], slots: int | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        words: Sequence[object],
+        slots: int | None = None,
+        one_worker_urls: int = 0,
+    ) -> None:
         self._cluster = cluster
         self._earlier = set(cluster.jobs())
         options = [*cluster.options, *([f"--parallelism={slots}"] if slots else [])]
-        words = [*map(str, words), *options]
+        small = ["--one_worker_urls", str(one_worker_urls)]
+        words = [*map(str, words), *options, *small]
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "nutbeam", *words], env=cluster.environment,
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -82,18 +89,26 @@ class Launched:
 
 
 @contextlib.contextmanager
-def launched(cluster: Cluster, *words: object, slots: int | None = None) -> Iterator[Launched]:
+def launched(
+    cluster: Cluster, *words: object, slots: int | None = None, one_worker_urls: int = 0
+) -> Iterator[Launched]:
     """Runs a command of nutbeam on a cluster; it is killed, and its jobs cancelled, at the end.
 
+    By default its steps are for all workers, as those of a large table are.
     Waits before until no worker of an earlier job is left, so that those that come are its own.
     """
     wait_for(lambda: not cluster.running() and not cluster.workers(), "the job before to end")
-    command = Launched(cluster, words, slots)
+    command = Launched(cluster, words, slots, one_worker_urls)
     try:
         yield command
     finally:
         command.kill()
         cluster.cancel()
+
+
+def tasks_of(cluster: Cluster, job: str) -> int:
+    """Returns how many tasks Flink has made of a job."""
+    return sum(step["parallelism"] for step in cluster.rest(f"/jobs/{job}")["vertices"])
 
 
 def kill(pid: int) -> None:

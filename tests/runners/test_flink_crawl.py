@@ -18,8 +18,17 @@ from crawling import (
     nutbeam,
     reach,
 )
-from flink.cluster import SHUFFLE_BUFFERS
-from flink.jobs import Launched, attempts, bring_in, choose, flushed_by_partition, launched, whole
+from flink.cluster import SHUFFLE_BUFFERS, wait_for
+from flink.jobs import (
+    Launched,
+    attempts,
+    bring_in,
+    choose,
+    flushed_by_partition,
+    launched,
+    tasks_of,
+    whole,
+)
 from linked_tables import graph_in, make_linked, random_edges, ranks_in
 from robots_victims import victim
 from simulated_web import SimWeb, served_web
@@ -49,10 +58,36 @@ def test_a_crawl_makes_the_table_of_a_crawl_in_this_process(flink, web, tables, 
     assert done_in(there) == done_in(here)
 
 
+def test_a_small_round_is_few_tasks_and_makes_the_same_table(flink, web, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for table in (here, there):
+        assert nutbeam("inject", table, *web.seeds) == 0
+    assert nutbeam("round", here, *reach(web), "--num_fetchers", 2) == 0
+    small = {"one_worker_urls": 1_000}
+    words = ("round", there, *reach(web), "--num_fetchers", 2)
+    with launched(flink, *words, **small) as command:
+        assert command.ended() == 0
+        (job,) = command.jobs()
+    assert tasks_of(flink, job) <= 26  # 226 for a large table
+    with launched(flink, "dedup", there, **small) as command:
+        assert command.ended() == 0
+        (job,) = command.jobs()
+    assert tasks_of(flink, job) <= 3  # 148 for a large table
+    assert nutbeam("dedup", here) == 0
+    assert_same(contents(there), contents(here))
+    with launched(flink, "updatedb", there, **small) as command:
+        assert command.ended() == 1  # no batch is parsed
+        assert command.jobs() == []
+    wait_for(lambda: not [*flink.folder.glob("beam-worker.*")], "their folders to be removed")
+
+
 @pytest.mark.long
 def test_each_job_by_itself_makes_the_table_of_the_jobs_in_this_process(flink, web, tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
-    for table, more in ((here, []), (there, [*flink.options, "--num_fetchers", 2])):
+    for table, more in (
+        (here, []),
+        (there, [*flink.options, "--num_fetchers", 2, "--one_worker_urls", 0]),
+    ):
         for job in JOBS:
             words = web.site.urls("page") if job == "inject" else []
             options = [w for w in more if job == "generate" or w not in ("--num_fetchers", 2)]
@@ -136,7 +171,7 @@ def test_a_graph_and_its_ranks_are_those_of_this_process(flink, tmp_path):
     edges = random_edges(5, nodes=80, links=500)
     here, there = (make_linked(tmp_path / name, edges) for name in ("here", "there"))
     for words in (("webgraph", "--block_nodes", 30), ("linkrank",)):
-        for table, more in ((here, []), (there, flink.options)):
+        for table, more in ((here, []), (there, [*flink.options, "--one_worker_urls", 0])):
             assert nutbeam(words[0], table, *words[1:], *more) == 0
     assert graph_in(there) == graph_in(here)
     assert ranks_in(there).equals(ranks_in(here))

@@ -6,7 +6,7 @@ from apache_beam.portability import common_urns
 
 from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.pipelines.round import build_round
+from nutbeam.pipelines.round import stages_of_round
 from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.fetch_pages import FetchPages
 from nutbeam.transforms.tickets import Ticket
@@ -31,10 +31,7 @@ JOBS = {
     "update": (update.build, update.Options()),
     "dedup": (dedup.build, dedup.Options()),
     "library": (library, fetch.Options(connect_to=("a.example.com:80:127.0.0.1:1",))),
-    "round": (
-        lambda tickets, options: build_round(tickets, options, 1),
-        crawl.Options(max_count=100),
-    ),
+    "round": (stages_of_round(crawl.Options(), 1), crawl.Options(max_count=100)),
 }
 
 
@@ -42,7 +39,8 @@ JOBS = {
 def graph(request, tmp_path):
     """The components of a job's graph, as Flink is given them."""
     build, options = JOBS[request.param]
-    options = type(options)(**{**vars(options), "shared_path": True, "deliver": False})
+    options = type(options)(**{**vars(options), "shared_path": True, "deliver": False,
+                               "one_worker_urls": 0})  # fmt: skip
     return prepare(Ticket(str(tmp_path), "x"), build, options, FLINK).to_runner_api().components
 
 

@@ -83,7 +83,7 @@ def test_images_are_of_the_beam_that_is_installed():
         for p in (COMPOSE, COMPOSE_STORE, README, FLINK / "Dockerfile", STORE, *MANIFESTS)
     ]
     tags = re.findall(
-        r"(?:job_server|beam_python[\d.]+_sdk|nutbeam-worker):([\w.-]+)|ARG BEAM=(.+)",
+        r"(?:job_server|beam_python[\d.]+_sdk|nutbeam-worker|nutbeam-flink):([\w.-]+)|ARG BEAM=(.+)",
         "\n".join(texts),
     )
     assert len(tags) > 8
@@ -92,11 +92,11 @@ def test_images_are_of_the_beam_that_is_installed():
 
 def test_one_version_of_flink_everywhere():
     text = "\n".join(p.read_text("utf-8") for p in (COMPOSE, FLINK / "Dockerfile", *MANIFESTS))
-    images = re.findall(r"(?:image: flink:|ARG FLINK=)([\d.]+)-java17", text)
+    images = re.findall(r"ARG FLINK=([\d.]+)-java17", text)
     servers = re.findall(r"beam_flink([\d.]+)_job_server", text)
     [cluster] = objects("FlinkDeployment")
-    assert len(images) == 3
-    assert len(servers) == 2
+    assert len(images) == 1
+    assert len(servers) == 3
     assert {*images, *servers, cluster["spec"]["flinkVersion"].replace("_", ".")[1:]} == {"1.19"}
 
 
@@ -259,6 +259,27 @@ def test_the_cluster_retries_jobs_and_ends_processes_that_run_out_of_memory():
         assert found["cluster.uncaught-exception-handling"] == "FAIL"
         assert "-XX:+ExitOnOutOfMemoryError" in found["env.java.opts.taskmanager"]
         assert found["taskmanager.memory.managed.size"] == "512m"  # a key may have a quarter of it
+
+
+def test_flink_has_beam_on_its_own_class_path():
+    """Else a worker ends with each step; Beam keeps it only if Flink's own loader has loaded Beam."""
+    for found in settings():
+        assert found["classloader.resolve-order"] == "parent-first"
+    [cluster] = objects("FlinkDeployment")
+    of_compose = {
+        s["image"] for s in compose()["services"].values() if "FLINK_PROPERTIES" in str(s)
+    }
+    assert {cluster["spec"]["image"]} == of_compose
+    image = (FLINK / "Dockerfile").read_text("utf-8")
+    assert re.search(
+        r"AS flink-with-beam\nCOPY --from=jobserver \S+ \S+/jars/\*.jar \S+/lib/", image
+    )
+
+
+def test_commands_deliver_nothing_to_workers_whose_image_has_it():
+    for _, words in ALL_COMMANDS:
+        if any(word.startswith("--runner") for word in words):
+            assert "--deliver=false" in words or ("--deliver", "false") in itertools.pairwise(words)
 
 
 def test_a_job_is_not_started_again_with_the_worker_that_died():

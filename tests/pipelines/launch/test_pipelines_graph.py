@@ -50,10 +50,7 @@ JOBS = {
     "dedup": (dedup.build, dedup.Options),
     "compact": (compact.build, compact.Options),
     "round": (round_module.build, round_module.Options),
-    "crawl": (
-        lambda tickets, options: round_module.build_round(tickets, options, 3),
-        crawl.Options,
-    ),
+    "crawl": (round_module.stages_of_round(crawl.Options(), 3), crawl.Options),
 }
 
 

@@ -12,7 +12,7 @@ from web_servers import reply, serve
 from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.runner import run_pipeline
-from nutbeam.pipelines.round import RoundOptions, build_round
+from nutbeam.pipelines.round import RoundOptions, stages_of_round
 from nutbeam.transforms.tickets import Ticket
 from nutbeam.transforms.wiring.metrics import NUTCH, drops_of_tasks, metrics_of
 
@@ -90,7 +90,7 @@ def test_a_round_counts_for_all_its_jobs_and_again_for_none(web, tmp_path):
     options = options_for(RoundOptions, web)
 
     def build(tickets, options):
-        return build_round(tickets, options, rounds=1)
+        return stages_of_round(options, rounds=1)(tickets, options)
 
     found = counters(table, "r", build, options)
     done = manifests_of(table)[1:]
@@ -119,7 +119,7 @@ def test_names_of_metrics_contain_no_text_of_servers(tmp_path):
         )
         connect_to = (f"{host}:80:127.0.0.1:{server.port}",)
         options = RoundOptions(connect_to=connect_to, server_delay=0.0)
-        found = counters(table, "r", lambda tickets, opts: build_round(tickets, opts, 1), options)
+        found = counters(table, "r", stages_of_round(options, 1), options)
     assert sum(n for (space, _), n in found.items() if space == "nutbeam_fetcher")
     for namespace, name in found:
         assert re.fullmatch(r"nutbeam_[a-z]+", namespace)

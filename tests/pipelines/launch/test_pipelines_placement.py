@@ -1,0 +1,135 @@
+"""Which workers a job on a cluster gets: none, one, or all."""
+
+import pytest
+from crawling import assert_same, contents, manifest_of, manifests_of, nutbeam, reach
+from simulated_web import SimWeb
+
+from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, invertlinks, parse, update
+from nutbeam.pipelines.batch_tools import reparse
+from nutbeam.pipelines.launch.job import prepare
+from nutbeam.pipelines.launch.one_worker import build_on_one_worker
+from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
+from nutbeam.pipelines.round import stages_of_round
+from nutbeam.transforms.operations import Ticket
+from nutbeam.web.base.errors import NothingToDo
+
+FLINK = ["--runner=PortableRunner", "--job_endpoint=localhost:1", "--environment_type=PROCESS",
+         "--environment_options=process_command=/none", "--parallelism=2"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def table(web, tmp_path_factory):
+    """A table with a batch that is updated, deduped and not inverted; nothing is due."""
+    folder = tmp_path_factory.mktemp("placement") / "table"
+    assert nutbeam("inject", folder, *web.seeds) == 0
+    assert nutbeam("round", folder, *reach(web), "--top_n", 100) == 0
+    return folder
+
+
+def steps(table, build, kind, batch=None, **options):
+    """Returns the names of the steps that Flink gets of a job; None if it gets none."""
+    every = {"shared_path": True, "deliver": False}
+    options = kind(**every, **options)
+    pipeline = prepare(Ticket(str(table), "op", batch), build, options, FLINK)
+    if "Portable" not in type(pipeline.runner).__name__:
+        return None
+    parts = pipeline.to_runner_api().components.transforms.values()
+    return [part.unique_name for part in parts if not part.subtransforms]
+
+
+def test_a_job_that_has_nothing_to_do_gets_no_worker(table):
+    assert steps(table, update.build, update.Options) is None
+    assert steps(table, parse.build, parse.Options) is None
+    assert steps(table, fetch.build, fetch.Options) is None
+    assert steps(table, update.build, update.Options, "no-such-batch") is None
+    (batch,) = manifest_of(table).batches
+    assert steps(table, parse.build, parse.Options, batch) is None
+    assert steps(table, invertlinks.build, invertlinks.Options)  # it waits for the links
+
+
+def test_a_job_that_has_nothing_to_do_ends_as_on_one_machine(table):
+    options = update.Options(shared_path=True)
+    pipeline = prepare(Ticket(str(table), "op"), update.build, options, FLINK)
+    with pytest.raises(NothingToDo, match="no batch is parsed"):
+        run_pipeline(pipeline)
+
+
+def test_without_due_pages_generate_gets_no_worker(web, tmp_path):
+    assert nutbeam("inject", tmp_path, *web.seeds) == 0
+    assert steps(tmp_path, generate.build, generate.Options)
+    assert nutbeam("round", tmp_path, *reach(web)) == 0
+    while nutbeam("round", tmp_path, *reach(web)) == 0:
+        pass
+    assert steps(tmp_path, generate.build, generate.Options) is None
+
+
+def test_dedup_of_an_empty_table_gets_no_worker(tmp_path):
+    assert steps(tmp_path, dedup.build, dedup.Options) is None
+
+
+def test_a_job_on_a_small_table_is_one_step(table):
+    (batch,) = manifest_of(table).batches
+    for build, kind in ((dedup.build, dedup.Options), (reparse.build, parse.Options)):
+        few = steps(table, build, kind, batch)
+        assert len([name for name in few if "Impulse" not in name]) == 1
+        assert len(steps(table, build, kind, batch, one_worker_urls=0)) > 10
+        assert len(steps(table, build, kind, batch, one_worker_urls=1)) > 10  # it has more URLs
+
+
+def test_many_seeds_are_for_all_workers(tmp_path):
+    few, many = (tmp_path / name for name in ("few.txt", "many.txt"))
+    few.write_text("http://a.com/\n")
+    many.write_text("http://a.com/\n" * 10_000)
+    table = tmp_path / "table"
+    sizes = [
+        len(steps(table, inject.build_of_seeds([str(path)]), inject.Options, one_worker_urls=1_000))
+        for path in (few, many)
+    ]
+    assert sizes[0] < 4
+    assert sizes[1] > 10
+
+
+def test_only_the_fetch_of_a_small_round_is_for_all_workers(table):
+    options = {"num_fetchers": 2}
+    stages = stages_of_round(crawl.Options(**options), 1)
+    names = steps(table, stages, crawl.Options, **options)
+    assert len(names) < 20
+    assert any("FetchBatch" in name for name in names)
+    assert not any("Dedup" in name for name in names)
+    alone = steps(table, stages_of_round(crawl.Options(), 1), crawl.Options)
+    assert len(alone) == 2  # with one engine all of it is on one worker
+
+
+@pytest.mark.parametrize("fetchers", [1, 2])
+def test_a_round_on_one_worker_makes_the_same_table(web, tmp_path, fetchers):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for table in (here, there):
+        assert nutbeam("inject", table, *web.seeds) == 0
+    assert nutbeam("round", here, *reach(web), "--num_fetchers", fetchers) == 0
+    connect_to = tuple(word for word in reach(web) if ":" in str(word))
+    options = crawl.Options(num_fetchers=fetchers, connect_to=connect_to, server_delay=0.0)
+    pipeline = make_pipeline([])
+    start = Ticket(str(there), "op"), 0
+    build_on_one_worker(pipeline, stages_of_round(options, 1), options, start)
+    result = run_pipeline(pipeline)
+    assert_same(contents(there), contents(here))
+    counters = {
+        (one.key.metric.namespace, one.key.metric.name): one.result
+        for one in result.metrics().query()["counters"]
+    }
+    (fetched,) = [one.counts for one in manifests_of(here) if one.job == "fetch"]
+    assert counters["nutbeam_fetcher", "pages"] == fetched["pages"]
+
+
+def test_a_job_on_one_worker_is_one_task_of_flink(table):
+    options = dedup.Options(shared_path=True, deliver=False)
+    typed = [*FLINK[:-1], "--parallelism", "2"]
+    for beam_args in (FLINK, typed):
+        pipeline = prepare(Ticket(str(table), "op"), dedup.build, options, beam_args)
+        assert pipeline.options.get_all_options()["parallelism"] == 1

@@ -160,20 +160,40 @@ class _Shared5(TypedDict, total=False):
 
 
 class _Shared6(TypedDict, total=False):
+    """Of crawl, sitemap, generate, fetch, round, next, updatehostdb, explain, parsechecker."""
+
+    connect_to: Iterable[str]
+    """Connect to another address for a host, as curl's option connect-to: HOST:PORT:ADDRESS:PORT. HOST must not be empty; *.DOMAIN is the domain and all hosts below it. If the first PORT is empty, it means any port; if the second one is empty, the port stays. Default: none."""
+    allow_addresses: Iterable[str]
+    """CIDR blocks of private or special addresses that may be reached. A block within ::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 contain no IPv4 address. Default: none."""
+    allowed_ports: Iterable[str | int] | str
+    """Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any. 21 is FTP's own. Default: 80,443,8000-8999."""
+    http_proxy: str
+    """Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves names itself. Default: none."""
+
+
+class _Shared7(TypedDict, total=False):
+    """Of crawl, generate, fetch, round, next, explain."""
+
+    fetch_engines: int
+    """How many processes of this machine fetch at once, each with hosts of its own, if the workers are this process; 0 is one for every 4 cores that it may use, one at least, as far as its memory allows. Default: 0."""
+
+
+class _Shared8(TypedDict, total=False):
     """Of crawl, import_warc, import_nutch, fetch, round, next."""
 
     least_free: int | str
     """How much of the table's disk stays free. A fetch that finds less ends early: its pages are kept, the others stay due, and what is left of the round uses this room. An import does not begin. 0: no limit; -1: a twentieth of the disk, at most 1 GB. A twentieth of its inodes stays free, too, at most 10,000, except with 0. Unit: B. Default: -1."""
 
 
-class _Shared7(TypedDict, total=False):
+class _Shared9(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next."""
 
     max_lease_wait: float | str | datetime.timedelta
     """Wait at most this long for another fetch of this table, then fail; -1: no limit. A fetch whose process died is waited for no longer than a minute. Unit: s. Default: 3600."""
 
 
-class _Shared8(TypedDict, total=False):
+class _Shared10(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, extract."""
 
     parse_processes: int
@@ -182,7 +202,7 @@ class _Shared8(TypedDict, total=False):
     """Largest memory of all processes that parse on a worker together; 0 is half of what the worker may use. Unit: bytes. Default: 0."""
 
 
-class _Shared9(TypedDict, total=False):
+class _Shared11(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, extract, parsechecker."""
 
     parser_memory: int | str
@@ -191,21 +211,21 @@ class _Shared9(TypedDict, total=False):
     """Longest time that the parsing of a page may take. Unit: s. Default: 30."""
 
 
-class _Shared10(TypedDict, total=False):
+class _Shared12(TypedDict, total=False):
     """Of crawl, fetch, updatedb, round, next, explain."""
 
     depth: int
     """Add no URL that is more links away from the nearest seed; -1: no limit. Default: 50."""
 
 
-class _Shared11(TypedDict, total=False):
+class _Shared13(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, fetch, parse, updatedb, round, next, filterdb, explain, parsechecker."""
 
     count_by_rule: bool
     """Also count the URLs that each rule of URL filters refuses, as filtered/FILE:LINE: the 50 rules that refuse most, and the sum of the others. Default: false."""
 
 
-class _Shared12(TypedDict, total=False):
+class _Shared14(TypedDict, total=False):
     """Of crawl, sitemap, generate, fetch, parse, updatedb, round, next, filterdb, explain, parsechecker."""
 
     max_segment_repeats: int
@@ -222,20 +242,7 @@ class _Shared12(TypedDict, total=False):
     """Apply the scope and --skip_internal_links to redirects, too. Default: true."""
 
 
-class _Shared13(TypedDict, total=False):
-    """Of crawl, sitemap, generate, fetch, round, next, updatehostdb, explain, parsechecker."""
-
-    connect_to: Iterable[str]
-    """Connect to another address for a host, as curl's option connect-to: HOST:PORT:ADDRESS:PORT. HOST must not be empty; *.DOMAIN is the domain and all hosts below it. If the first PORT is empty, it means any port; if the second one is empty, the port stays. Default: none."""
-    allow_addresses: Iterable[str]
-    """CIDR blocks of private or special addresses that may be reached. A block within ::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 contain no IPv4 address. Default: none."""
-    allowed_ports: Iterable[str | int] | str
-    """Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any. 21 is FTP's own. Default: 80,443,8000-8999."""
-    http_proxy: str
-    """Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves names itself. Default: none."""
-
-
-class _Shared14(TypedDict, total=False):
+class _Shared15(TypedDict, total=False):
     """Of crawl, generate, round, next, explain."""
 
     expr: str
@@ -288,7 +295,7 @@ class _Shared14(TypedDict, total=False):
     """How many partitions a batch has; hosts are divided among them. 0 is one; where this machine runs several fetch_engines, it is one for each of them, if it gets 10,000 URLs. Default: 0."""
 
 
-class _Shared15(TypedDict, total=False):
+class _Shared16(TypedDict, total=False):
     """Of crawl, round, next."""
 
     index: str
@@ -297,7 +304,7 @@ class _Shared15(TypedDict, total=False):
     """Add the links of each round to the link table, as invertlinks does. Default: false."""
 
 
-class _Shared16(TypedDict, total=False):
+class _Shared17(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, parsechecker."""
 
     extract: Iterable[str | os.PathLike[str]] | os.PathLike[str] | str
@@ -332,7 +339,7 @@ class _Shared16(TypedDict, total=False):
     """Parse filters of plug-ins that each page goes through, in this order. Default: none."""
 
 
-class _Shared17(TypedDict, total=False):
+class _Shared18(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, round, next, filterdb, mergelinkdb, mergedb, explain, parsechecker."""
 
     schemes: Iterable[str]
@@ -373,7 +380,7 @@ class _Shared17(TypedDict, total=False):
     """Longest query that the filter fast accepts; -1: no limit. Unit: characters. Default: -1."""
 
 
-class _Shared18(TypedDict, total=False):
+class _Shared19(TypedDict, total=False):
     """Of crawl, sitemap, fetch, parse, round, next, explain, parsechecker."""
 
     agent_name: str
@@ -382,7 +389,7 @@ class _Shared18(TypedDict, total=False):
     """Further names whose rules in robots.txt and in pages are obeyed, together with agent_name's. Default: none."""
 
 
-class _Shared19(TypedDict, total=False):
+class _Shared20(TypedDict, total=False):
     """Of crawl, fetch, updatedb, round, next."""
 
     internal_link_factor: float
@@ -391,14 +398,14 @@ class _Shared19(TypedDict, total=False):
     """How much of a page's share goes to a link on another host. Default: 1."""
 
 
-class _Shared20(TypedDict, total=False):
+class _Shared21(TypedDict, total=False):
     """Of crawl, round."""
 
     parse_while_fetching: bool
     """Parse pages while others are fetched; false makes parse a phase of its own. Default: true."""
 
 
-class _Shared21(TypedDict, total=False):
+class _Shared22(TypedDict, total=False):
     """Of crawl, fetch, round, next."""
 
     follow_outlinks_depth: int
@@ -415,14 +422,14 @@ class _Shared21(TypedDict, total=False):
     """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. -1: 5 s, or longer if --num_fetchers workers would write more than 100,000 files until --fetch_time_limit (a day without a limit): 11 s with 100, 108 s with 1,000. Unit: s. Default: -1."""
 
 
-class _Shared22(TypedDict, total=False):
+class _Shared23(TypedDict, total=False):
     """Of crawl, import_warc, fetch, round, next."""
 
     store_wire: bool
     """Store each answer as it came, too, for nutbeam warc: its head, its body with all codings, and the bodies of error pages; and the version of TLS. Coded bodies are stored twice. Default: false."""
 
 
-class _Shared23(TypedDict, total=False):
+class _Shared24(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next, explain, parsechecker."""
 
     file_roots: Iterable[str | os.PathLike[str]] | os.PathLike[str] | str
@@ -453,7 +460,7 @@ class _Shared23(TypedDict, total=False):
     """Hosts, with all below them, whose robots.txt is NOT fetched and NOT obeyed: only for sites of your own, or whose operators have agreed. Default: none."""
 
 
-class _Shared24(TypedDict, total=False):
+class _Shared25(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next, parsechecker."""
 
     file_parent: bool
@@ -512,7 +519,7 @@ class _Shared24(TypedDict, total=False):
     """Start measuring the throughput after this time. Unit: s. Default: 300."""
 
 
-class _Shared25(TypedDict, total=False):
+class _Shared26(TypedDict, total=False):
     """Of crawl, sitemap, import_warc, fetch, round, next, parsechecker."""
 
     content_limit: int | str
@@ -521,14 +528,14 @@ class _Shared25(TypedDict, total=False):
     """Like content_limit, for PDF, office documents and e-books, which cannot be read when they are cut. If content_limit is larger, it applies. Unit: bytes. Default: 8388608."""
 
 
-class _Shared26(TypedDict, total=False):
+class _Shared27(TypedDict, total=False):
     """Of crawl, sitemap, generate, freegen, fetch, round, next, explain, parsechecker."""
 
     queue_mode: Literal["host", "domain", "ip"]
     """Which hosts share a queue, with one request at a time and a delay. host: each host has its own queue. domain: the hosts of a registered domain share one. ip: the hosts of an IP address share one (with several num_fetchers, generate resolves the hosts). Give the same value to generate and to fetch. Default: host."""
 
 
-class _Shared27(TypedDict, total=False):
+class _Shared28(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, filterdb, explain."""
 
     mark_gone_after: int | str | datetime.timedelta
@@ -537,7 +544,7 @@ class _Shared27(TypedDict, total=False):
     """Scoring orphan and --drop_orphans: time without a link to a page after which it is an orphan; the scoring gives it the status db_orphan. Unit: s. Default: 3456000."""
 
 
-class _Shared28(TypedDict, total=False):
+class _Shared29(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, explain."""
 
     scoring: Iterable[str]
@@ -562,7 +569,7 @@ class _Shared28(TypedDict, total=False):
     """Scoring urlboost: what is multiplied. choice: the value by which generate chooses URLs. new: the score of a new URL, once; then urlboost must come after scorings that change scores. Default: choice."""
 
 
-class _Shared29(TypedDict, total=False):
+class _Shared30(TypedDict, total=False):
     """Of crawl, dedup, round, next."""
 
     dedup_group: Literal["none", "host", "domain"]
@@ -573,7 +580,7 @@ class _Shared29(TypedDict, total=False):
     """With --signature simhash: pages whose signatures differ in up to this number of bits are duplicates, too; 0: only pages with equal signatures are. Unit: bits. Default: 3."""
 
 
-class _Shared30(TypedDict, total=False):
+class _Shared31(TypedDict, total=False):
     """Of crawl, invertlinks, round, next."""
 
     ignore_internal_links: bool
@@ -584,21 +591,21 @@ class _Shared30(TypedDict, total=False):
     """Drop links that were not found again for longer than this. A link in the newest document of its page stays. 0 means twice --max_fetch_interval. Unit: s. Default: 0."""
 
 
-class _Shared31(TypedDict, total=False):
+class _Shared32(TypedDict, total=False):
     """Of crawl, import_nutch, invertlinks, round, next."""
 
     max_anchor_length: int
     """How much of the text of a link is kept. Unit: characters. Default: 100."""
 
 
-class _Shared32(TypedDict, total=False):
+class _Shared33(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, invertlinks, round, next, fsck, explain."""
 
     max_fetch_interval: int | str | datetime.timedelta
     """Longest time between two fetches of a page. Unit: s. Default: 7776000."""
 
 
-class _Shared33(TypedDict, total=False):
+class _Shared34(TypedDict, total=False):
     """Of crawl, sitemap, updatedb, round, next, explain."""
 
     max_per_host: int
@@ -637,21 +644,21 @@ class _Shared33(TypedDict, total=False):
     """Schedule rate: fetches a day for the whole table. 0: enough to fetch each page once per fetch_interval. Default: 0."""
 
 
-class _Shared34(TypedDict, total=False):
+class _Shared35(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, updatedb, round, next, explain."""
 
     fetch_interval: int | str | datetime.timedelta
     """Time between two fetches of a page. Unit: s. Default: 2592000."""
 
 
-class _Shared35(TypedDict, total=False):
+class _Shared36(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, explain."""
 
     retry_max: int
     """After how many failures in a row a URL is gone. Default: 3."""
 
 
-class _Shared36(TypedDict, total=False):
+class _Shared37(TypedDict, total=False):
     """Of crawl, updatedb, round, next, explain."""
 
     additions_allowed: bool
@@ -660,18 +667,11 @@ class _Shared36(TypedDict, total=False):
     """Set the status db_parse_failed for pages that failed to parse, and schedule them like gone pages. Default: false."""
 
 
-class _Shared37(TypedDict, total=False):
+class _Shared38(TypedDict, total=False):
     """Of crawl, generate, freegen, import_warc, import_nutch, round, next, explain."""
 
     generate_mark_ttl: int | str | datetime.timedelta
     """How long an unfinished batch keeps its URLs from other batches. Unit: s. Default: 604800."""
-
-
-class _Shared38(TypedDict, total=False):
-    """Of crawl, generate, freegen, round, next, explain."""
-
-    num_fetchers: int
-    """How many partitions a batch has; hosts are divided among them. Default: 1."""
 
 
 class _Shared39(TypedDict, total=False):
@@ -736,28 +736,28 @@ class _Shared44(TypedDict, total=False):
     """Apply the URL rewriting rules. Without it, URLs only get the form that row keys need. Default: false."""
 
 
-class _Shared46(TypedDict, total=False):
+class _Shared47(TypedDict, total=False):
     """Of import_warc, import_nutch."""
 
     part_size: int | str
     """Size of the parts of a file that workers share. Unit: bytes. Default: 67108864."""
 
 
-class _Shared48(TypedDict, total=False):
+class _Shared49(TypedDict, total=False):
     """Of fetch, parse."""
 
     batch: str
     """Id of the batch. Without it, the oldest batch that waits. Default: none."""
 
 
-class _Shared49(TypedDict, total=False):
+class _Shared50(TypedDict, total=False):
     """Of fetch, next."""
 
     parse_while_fetching: bool
     """Parse pages while others are fetched; false makes parse a phase of its own. Default: false."""
 
 
-class _Shared55(TypedDict, total=False):
+class _Shared56(TypedDict, total=False):
     """Of pages, extract."""
 
     catalog: str | os.PathLike[str]
@@ -794,14 +794,14 @@ class _Shared55(TypedDict, total=False):
     """Only pages that are new, changed or gone since a snapshot: its number, or a date or time (UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run. Default: none."""
 
 
-class _Shared61(TypedDict, total=False):
+class _Shared62(TypedDict, total=False):
     """Of webgraph, linkrank."""
 
     level: Literal["page", "host", "domain"]
     """The graph: its nodes are pages, hosts or domains. Default: page."""
 
 
-class _Shared64(TypedDict, total=False):
+class _Shared65(TypedDict, total=False):
     """Of index, clean."""
 
     index: str
@@ -871,13 +871,13 @@ class InjectKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared11,
-    _Shared17,
-    _Shared27,
+    _Shared13,
+    _Shared18,
     _Shared28,
-    _Shared32,
-    _Shared34,
+    _Shared29,
+    _Shared33,
     _Shared35,
+    _Shared36,
     _Shared40,
     _Shared42,
     PipelineKeywords,
@@ -890,22 +890,22 @@ class SitemapKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared7,
-    _Shared11,
-    _Shared12,
+    _Shared6,
+    _Shared9,
     _Shared13,
-    _Shared17,
+    _Shared14,
     _Shared18,
-    _Shared23,
+    _Shared19,
     _Shared24,
     _Shared25,
     _Shared26,
     _Shared27,
     _Shared28,
-    _Shared32,
+    _Shared29,
     _Shared33,
     _Shared34,
     _Shared35,
+    _Shared36,
     _Shared39,
     _Shared42,
     PipelineKeywords,
@@ -921,18 +921,18 @@ class GenerateKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared11,
-    _Shared12,
+    _Shared6,
+    _Shared7,
     _Shared13,
     _Shared14,
-    _Shared17,
-    _Shared26,
+    _Shared15,
+    _Shared18,
     _Shared27,
     _Shared28,
-    _Shared32,
-    _Shared34,
+    _Shared29,
+    _Shared33,
     _Shared35,
-    _Shared37,
+    _Shared36,
     _Shared38,
     _Shared42,
     PipelineKeywords,
@@ -945,10 +945,9 @@ class FreegenKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared17,
-    _Shared26,
-    _Shared34,
-    _Shared37,
+    _Shared18,
+    _Shared27,
+    _Shared35,
     _Shared38,
     _Shared42,
     _Shared44,
@@ -965,14 +964,14 @@ class ImportWarcKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared6,
-    _Shared17,
-    _Shared22,
-    _Shared25,
-    _Shared37,
+    _Shared8,
+    _Shared18,
+    _Shared23,
+    _Shared26,
+    _Shared38,
     _Shared42,
     _Shared44,
-    _Shared46,
+    _Shared47,
     PipelineKeywords,
     total=False,
 ):
@@ -986,13 +985,13 @@ class ImportNutchKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared6,
-    _Shared17,
-    _Shared31,
-    _Shared37,
+    _Shared8,
+    _Shared18,
+    _Shared32,
+    _Shared38,
     _Shared42,
     _Shared44,
-    _Shared46,
+    _Shared47,
     PipelineKeywords,
     total=False,
 ):
@@ -1018,19 +1017,20 @@ class FetchKeywords(
     _Shared11,
     _Shared12,
     _Shared13,
-    _Shared16,
+    _Shared14,
     _Shared17,
     _Shared18,
     _Shared19,
-    _Shared21,
+    _Shared20,
     _Shared22,
     _Shared23,
     _Shared24,
     _Shared25,
     _Shared26,
+    _Shared27,
     _Shared42,
-    _Shared48,
     _Shared49,
+    _Shared50,
     PipelineKeywords,
     total=False,
 ):
@@ -1041,15 +1041,15 @@ class ParseKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared8,
-    _Shared9,
+    _Shared10,
     _Shared11,
-    _Shared12,
-    _Shared16,
+    _Shared13,
+    _Shared14,
     _Shared17,
     _Shared18,
+    _Shared19,
     _Shared42,
-    _Shared48,
+    _Shared49,
     PipelineKeywords,
     total=False,
 ):
@@ -1065,18 +1065,18 @@ class UpdatedbKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared10,
-    _Shared11,
     _Shared12,
-    _Shared17,
-    _Shared19,
-    _Shared27,
+    _Shared13,
+    _Shared14,
+    _Shared18,
+    _Shared20,
     _Shared28,
-    _Shared32,
+    _Shared29,
     _Shared33,
     _Shared34,
     _Shared35,
     _Shared36,
+    _Shared37,
     _Shared42,
     PipelineKeywords,
     total=False,
@@ -1091,9 +1091,9 @@ class InvertlinksKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared30,
     _Shared31,
     _Shared32,
+    _Shared33,
     _Shared42,
     PipelineKeywords,
     total=False,
@@ -1105,7 +1105,7 @@ class InvertlinksKeywords(
 
 
 class DedupKeywords(
-    _Shared2, _Shared3, _Shared4, _Shared29, _Shared42, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared4, _Shared30, _Shared42, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam dedup``."""
 
@@ -1177,7 +1177,7 @@ class NextKeywords(
     _Shared17,
     _Shared18,
     _Shared19,
-    _Shared21,
+    _Shared20,
     _Shared22,
     _Shared23,
     _Shared24,
@@ -1196,7 +1196,7 @@ class NextKeywords(
     _Shared37,
     _Shared38,
     _Shared42,
-    _Shared49,
+    _Shared50,
     PipelineKeywords,
     total=False,
 ):
@@ -1206,7 +1206,7 @@ class NextKeywords(
     """Wait until the phase is done. Without it, a phase whose workers are elsewhere is only submitted. Default: false."""
 
 
-class PagesKeywords(_Shared2, _Shared42, _Shared55, PipelineKeywords, total=False):
+class PagesKeywords(_Shared2, _Shared42, _Shared56, PipelineKeywords, total=False):
     """Options of ``nutbeam pages``."""
 
     chunks: int
@@ -1228,7 +1228,7 @@ class PagesKeywords(_Shared2, _Shared42, _Shared55, PipelineKeywords, total=Fals
 
 
 class ExtractKeywords(
-    _Shared2, _Shared8, _Shared9, _Shared42, _Shared55, PipelineKeywords, total=False
+    _Shared2, _Shared10, _Shared11, _Shared42, _Shared56, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam extract``."""
 
@@ -1257,7 +1257,7 @@ class ReportKeywords(_Shared42, total=False):
 
 
 class WebgraphKeywords(
-    _Shared2, _Shared3, _Shared4, _Shared42, _Shared61, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared4, _Shared42, _Shared62, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam webgraph``."""
 
@@ -1276,7 +1276,7 @@ class WebgraphKeywords(
 
 
 class LinkrankKeywords(
-    _Shared2, _Shared3, _Shared4, _Shared42, _Shared61, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared4, _Shared42, _Shared62, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam linkrank``."""
 
@@ -1312,10 +1312,10 @@ class IndexKeywords(
     _Shared3,
     _Shared4,
     _Shared5,
-    _Shared27,
     _Shared28,
+    _Shared29,
     _Shared42,
-    _Shared64,
+    _Shared65,
     PipelineKeywords,
     total=False,
 ):
@@ -1334,10 +1334,10 @@ class CleanKeywords(
     _Shared3,
     _Shared4,
     _Shared5,
-    _Shared27,
     _Shared28,
+    _Shared29,
     _Shared42,
-    _Shared64,
+    _Shared65,
     PipelineKeywords,
     total=False,
 ):
@@ -1345,7 +1345,7 @@ class CleanKeywords(
 
 
 class UpdatehostdbKeywords(
-    _Shared2, _Shared3, _Shared4, _Shared13, _Shared42, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared4, _Shared6, _Shared42, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam updatehostdb``."""
 
@@ -1371,10 +1371,10 @@ class FilterdbKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared11,
-    _Shared12,
-    _Shared17,
-    _Shared27,
+    _Shared13,
+    _Shared14,
+    _Shared18,
+    _Shared28,
     _Shared42,
     PipelineKeywords,
     total=False,
@@ -1409,7 +1409,7 @@ class CopyKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, to
 
 
 class MergelinkdbKeywords(
-    _Shared2, _Shared3, _Shared4, _Shared17, _Shared42, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared4, _Shared18, _Shared42, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam mergelinkdb``."""
 
@@ -1420,7 +1420,7 @@ class MergelinkdbKeywords(
 
 
 class MergedbKeywords(
-    _Shared2, _Shared3, _Shared4, _Shared17, _Shared42, _Shared44, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared4, _Shared18, _Shared42, _Shared44, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam mergedb``."""
 
@@ -1434,7 +1434,7 @@ class RollbackKeywords(_Shared3, _Shared42, total=False):
     """Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist. Default: false."""
 
 
-class FsckKeywords(_Shared32, _Shared42, total=False):
+class FsckKeywords(_Shared33, _Shared42, total=False):
     """Options of ``nutbeam fsck``."""
 
     quick: bool
@@ -1465,18 +1465,18 @@ class PurgeKeywords(_Shared2, _Shared3, _Shared4, _Shared42, PipelineKeywords, t
 
 
 class ExplainKeywords(
-    _Shared10,
-    _Shared11,
+    _Shared6,
+    _Shared7,
     _Shared12,
     _Shared13,
     _Shared14,
-    _Shared17,
+    _Shared15,
     _Shared18,
-    _Shared23,
-    _Shared26,
+    _Shared19,
+    _Shared24,
     _Shared27,
     _Shared28,
-    _Shared32,
+    _Shared29,
     _Shared33,
     _Shared34,
     _Shared35,
@@ -1497,17 +1497,17 @@ class ExplainKeywords(
 
 
 class ParsecheckerKeywords(
-    _Shared9,
+    _Shared6,
     _Shared11,
-    _Shared12,
     _Shared13,
-    _Shared16,
+    _Shared14,
     _Shared17,
     _Shared18,
-    _Shared23,
+    _Shared19,
     _Shared24,
     _Shared25,
     _Shared26,
+    _Shared27,
     _Shared42,
     total=False,
 ):

@@ -13,10 +13,10 @@ import polars as pl
 import pyarrow as pa
 
 from ...io.snapshots.operations import Operation
+from ...policy.base.hash_buckets import hash_buckets
 from ...policy.components.schema import TEXT, to_frame
 from ...policy.sitemaps.sitemap_list import Sitemap, SitemapList, SitemapOptions
 from ...transforms.elements.chunks import Chunk
-from ...transforms.partition import hash_buckets
 from ...web.base.columns import each_once
 from ...web.urls.domains import suffix_and_domain
 from ...web.urls.url_parts import host_of_url

@@ -51,7 +51,7 @@ def main() -> None:
     needed = max(1, rounds_for(2 * pairs))
     rows, largest = [], 0
     for graph in ("pairs", "chains"):
-        for rounds in (0, needed):
+        for rounds in (0, needed, 3):
             used = measure.fresh("scale_near", "components", graph, pairs, rounds)
             fullest, shuffled = used.result["fullest"], used.result["shuffled"]
             rows.append(

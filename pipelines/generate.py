@@ -131,9 +131,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     summaries: tuple[Any, ...] = (operations, surveyed["main"])
     if limits_groups(options):
         # Only groups in several tablets are grouped here.
-        groups = grouped_by_hash(surveyed[SPANNING], "group", partitions=256, name="ByGroup")
-        limit = beam.Map(_limit_groups, options.top_n).with_output_types(LimitedGroups)
-        summaries += (groups | "Limit" >> limit,)
+        summaries += (surveyed[SPANNING] | LimitGroups(options.top_n),)
     criteria = summaries | FindThreshold(options.top_n, options)
     chosen = (surveyed[CANDIDATES], criteria) | Choose(options.top_n, options.queue_mode)
     counts = [surveyed[COUNTED]]
@@ -160,6 +158,26 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         whole=("Tablets",),
     )
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
+
+
+@dataclasses.dataclass
+class LimitGroups(Displayed):
+    """Keeps the best rows of each group in several tablets.
+
+    Input:  chunks ``key``, ``rank``, ``group`` and ``most``, the limit of the group.
+    Output: ``LimitedGroups``, one per partition of the groups.
+
+    Cost: a shuffle of the best rows that each tablet has of such groups.
+
+    Attributes:
+        top_n: Number of rows to choose.
+    """
+
+    top_n: int
+
+    def expand(self, rows: beam.PCollection[Chunk]) -> beam.PCollection[LimitedGroups]:
+        limit = beam.Map(_limit_groups, self.top_n).with_output_types(LimitedGroups)
+        return grouped_by_hash(rows, "group", 256, "ByGroup") | "Limit" >> limit
 
 
 @dataclasses.dataclass

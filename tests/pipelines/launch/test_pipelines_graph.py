@@ -198,7 +198,7 @@ def test_the_graphs_in_the_docs_are_up_to_date():
         ("inject", ["Begin", "ForEach", "ApplyChanges", "Commit"]),
         (
             "generate",
-            ["Begin", "ForEach", "TopNPerKey", "LocateHosts", "GroupByHost", "Commit"],
+            ["Begin", "ForEach", "LimitGroups", "LocateHosts", "GroupByHost", "Commit"],
         ),
         ("fetch", ["Begin", "FetchBatch", "Commit"]),
         ("parse", ["Begin", "ParseBatch", "Commit"]),

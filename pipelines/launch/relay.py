@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...io.reading.launch_watch import LaunchedJob, LaunchWatch
 from ...io.table.opening import open_table
-from ...policy.watching.launched_phases import ended_phase, phase_under_way, start_of_workers
+from ...policy.watching.launched_phases import ended_phase, phase_elsewhere, start_of_workers
 from ...web.base.errors import UserError
 from ...web.base.progress import PROGRESS, Phase, Progress
 
@@ -72,7 +72,7 @@ class _Relay(threading.Thread):
 
 
 def _phase_of(job: LaunchedJob) -> Phase:
-    pages, received = job.fetched
     if job.counts is None:
-        return phase_under_way(job.job, job.elapsed, job.urls, pages, received)
-    return ended_phase(job.job, job.elapsed, job.urls, job.counts, received)
+        return phase_elsewhere(job.job, job.elapsed, job.urls, job.fetched)
+    received = {"bytes": job.fetched.bytes} if job.fetched.bytes else {}
+    return ended_phase(job.job, job.elapsed, job.urls, {**job.counts, **received})

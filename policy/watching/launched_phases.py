@@ -15,11 +15,11 @@ _WORK = {
 _OF_BATCH = ("fetch", "parse", "update")
 _OF_ANSWERS = "protocol/"
 # Counts of a fetch that its line has besides the answers.
-_OF_FETCH = ("parsed",)
+_OF_FETCH = ("parsed", "bytes")
 
 
-def phase_under_way(
-    job: str, elapsed: float, urls: int | None, pages: int = 0, received: int = 0
+def phase_elsewhere(
+    job: str, elapsed: float, urls: int | None, fetched: tuple[int, int] = (0, 0)
 ) -> Phase:
     """Returns the phase of a job that is under way.
 
@@ -27,32 +27,29 @@ def phase_under_way(
         job: Its name.
         elapsed: Seconds since it began.
         urls: Number of URLs of its batch; None if it has none.
-        pages: Pages of a fetch so far.
-        received: Bytes of a fetch so far.
+        fetched: Pages and bytes of a fetch so far.
     """
+    pages, received = fetched
     counts = {"bytes": received} if received else {}
     total = urls if job == "fetch" else None
     return Phase(job, "pages", total, pages, counts, elapsed, finished=False, elsewhere=True)
 
 
-def ended_phase(
-    job: str, elapsed: float, urls: int | None, job_counts: Mapping[str, int], received: int = 0
-) -> Phase:
+def ended_phase(job: str, elapsed: float, urls: int | None, job_counts: Mapping[str, int]) -> Phase:
     """Returns the phase of a job that has committed.
 
     Args:
         job: Its name.
         elapsed: Seconds from its begin to its commit.
         urls: Number of URLs of its batch; None if it has none.
-        job_counts: What it has counted.
-        received: Bytes of a fetch.
+        job_counts: What it has counted, and ``bytes`` of a fetch.
 
     >>> ended_phase("fetch", 2.0, 5, {"pages": 4, "protocol/success": 4, "requests": 5}).counts
     {'success': 4}
     """
     work, unit = _WORK.get(job, ("", "pages" if job in _OF_BATCH else "rows"))
     done = job_counts.get(work, (urls or 0) if job in _OF_BATCH else 0)
-    counts = {"bytes": received} if received else {}
+    counts = dict[str, int]()
     for name, number in job_counts.items():
         is_shown = job != "fetch" or name in _OF_FETCH or name.startswith(_OF_ANSWERS)
         if name != work and is_shown and not name.startswith(COUNT_PREFIX):

@@ -202,7 +202,7 @@ def test_agrees_with_the_parser_page_by_page(pool):
 
 def test_a_page_that_stalls_its_parser_costs_one_dead_letter(pool):
     rows = [page(key="a"), page(key="slow", body=SLOW_HTML), page(key="c")]
-    documents, dead = parsed(pool, *rows, parser_timeout=0.5)
+    documents, dead = parsed(pool, *rows, parser_timeout=4.0)
     assert [document["key"] for document in documents] == ["a", "c"]
     assert [(letter["key"], letter["reason"]) for letter in dead] == [("slow", "timeout")]
 

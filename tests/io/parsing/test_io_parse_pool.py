@@ -27,7 +27,7 @@ from nutbeam.web.urls.row_keys import to_key
 OPTIONS = DocumentOptions()
 FOLDER = tempfile.TemporaryDirectory()
 NUMBERS = itertools.count()
-HASTY = DocumentOptions(parser_timeout=0.5)
+HASTY = DocumentOptions(parser_timeout=2.0)
 
 
 def page(name, body=None):

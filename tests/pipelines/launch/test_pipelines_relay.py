@@ -11,6 +11,7 @@ from crawling import nutbeam, reach
 from simulated_web import SimWeb
 from waiting import PATIENCE, wait_until
 
+from nutbeam.io.reading.watched_table import read_watched
 from nutbeam.pipelines.base.live import live_view
 from nutbeam.pipelines.launch.beam_internals import new_pipeline
 from nutbeam.pipelines.launch.relay import relayed_phases
@@ -61,7 +62,7 @@ def test_a_phase_that_other_processes_leave_unfinished_is_shown_with_its_pages(w
     urls = sorted(web.site.urls("page"))
     assert nutbeam("inject", table, *urls) == 0
     assert nutbeam("generate", table) == 0
-    words = ("fetch", table, "--server_delay", 5, "--operation", "away", *reach(web))
+    words = ("fetch", table, "--operation", "away", *reach(web), "--server_delay", 3)
     command = started(*words)
     some = f"fetch: [1-9][0-9]* of {len(urls)} pages, .* pages/s"
 
@@ -69,6 +70,8 @@ def test_a_phase_that_other_processes_leave_unfinished_is_shown_with_its_pages(w
         view = live_view(progress=progress, stream=stream, interval=0.2)
         with view, relayed_phases(str(table), "away", progress):
             wait_until(lambda: re.search(some, stream.getvalue()), command)
+            (fetch,) = read_watched(str(table), -1)[0].operations
+            assert 0 < fetch.fetched < len(urls)  # status shows it, also without the launcher
             raise JobFailed("the cluster is gone")
 
     try:

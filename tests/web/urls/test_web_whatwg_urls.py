@@ -54,7 +54,7 @@ def test_the_cases_of_web_platform_tests(capsys):
     with capsys.disabled():
         print(f"\nweb-platform-tests: {number - len(differ)} of {number} URLs parse as they should")
     assert number > 800
-    assert differ == set(DEVIATIONS)
+    assert differ <= set(DEVIATIONS)  # ada-url 1.27 has only some of them
 
 
 def test_admitted_urls_of_whatwg_have_a_key_and_are_admitted_again_unchanged():

@@ -63,7 +63,7 @@ ARGUMENTS = (TABLE,)
 FILE_BYTES = 32 << 20
 _ZONE = "zone"
 # The count of partitions, where it depends on the number of URLs.
-PARTITIONS = "partitions"
+PARTITION_COUNT = "partitions"
 _COUNTS = "counts"
 
 
@@ -222,7 +222,7 @@ def _spanning(criteria: Criteria, options: GenerateOptions) -> Written:
     """Corrects the count of rows over a limit: the winners of groups in several tablets stay."""
     counts = {f"{LEFT_OUT}max_count": -len(criteria.winners)}
     if _follows_engines(options):
-        counts[PARTITIONS] = criteria.partitions
+        counts[PARTITION_COUNT] = criteria.partitions
     return Written(counts=counts)
 
 
@@ -288,7 +288,7 @@ def _open_batch(
     return Batch(
         phase="generated",
         created=operation.now,
-        partitions=counts.get(PARTITIONS) or options.num_fetchers or 1,
+        partitions=counts.get(PARTITION_COUNT) or options.num_fetchers or 1,
         urls=counts["chosen"],
         blocks_until=operation.now + options.generate_mark_ttl * 1000,
     )

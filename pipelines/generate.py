@@ -70,7 +70,7 @@ _IN_GROUPS = pa.schema(
 )
 _ZONE = "zone"
 # The count of partitions, where it depends on the number of URLs.
-PARTITIONS = "partitions"
+PARTITION_COUNT = "partitions"
 _COUNTS = "counts"
 
 
@@ -265,7 +265,7 @@ def _spanning(criteria: Criteria, options: GenerateOptions) -> Written:
     """Corrects the count of rows over a limit: the winners of groups in several tablets stay."""
     counts = {f"{LEFT_OUT}max_count": -criteria.winners}
     if _follows_engines(options):
-        counts[PARTITIONS] = criteria.partitions
+        counts[PARTITION_COUNT] = criteria.partitions
     return Written(counts=counts)
 
 
@@ -333,7 +333,7 @@ def _open_batch(
     return Batch(
         phase="generated",
         created=operation.now,
-        partitions=counts.get(PARTITIONS) or options.num_fetchers or 1,
+        partitions=counts.get(PARTITION_COUNT) or options.num_fetchers or 1,
         urls=counts["chosen"],
         blocks_until=operation.now + options.generate_mark_ttl * 1000,
     )

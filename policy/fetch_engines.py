@@ -1,7 +1,7 @@
 """How many fetch engines a machine runs in one crawl, and into how many partitions a batch is cut for them.
 
-An engine takes about a sixth of the CPU time that its pages take to be parsed, and one process has
-one interpreter: beyond some cores one engine cannot feed all processes that parse.
+One process has one interpreter. An engine takes a fifth to a third of the CPU time of a crawl, the processes
+that parse take the rest: so beyond some cores one engine cannot feed all of these.
 """
 
 import dataclasses

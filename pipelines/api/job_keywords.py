@@ -488,7 +488,7 @@ class _Shared25(TypedDict, total=False):
     http_client: Literal["threads", "asyncio"]
     """HTTP client: threads uses one thread for each request at a time, asyncio one thread for all requests, which needs less CPU and memory. Default: threads."""
     threads: int
-    """Requests at a time of a fetch engine, to all hosts together. Default: 50."""
+    """Requests at a time, of each fetch engine. Default: 50."""
     threads_per_host: int
     """Requests at a time to one host; a host with a crawl delay gets one. Default: 1."""
     threads_per_address: int

@@ -22,13 +22,13 @@ from ...web.base.machine import usable_cores
 from ...web.base.progress import PROGRESS, HostActivity
 from ...web.base.terminal import Relay
 from ...web.engine.request_times import REQUEST_TIMES
-from .work_program import GRACE_S, INTERRUPTED, Failed, Finished, Item, Tally
+from .work_program import ENDING_S, INTERRUPTED_CODE, Failed, Finished, Tally, WorkItem
 
 _LOG = logging.getLogger("nutbeam")
 # How many processes may be lost at one item.
 MOST_LOST = 3
-_INTERRUPTED = f"exit code {INTERRUPTED}"
-_PROGRAM = "from nutbeam.transforms.wiring import work_program as w; w.main({}, {}, {})"
+_INTERRUPTED = f"exit code {INTERRUPTED_CODE}"
+_PROGRAM = "from nutbeam.transforms.wiring import work_program as w; w.serve_items({}, {}, {})"
 
 
 class _Child:
@@ -55,7 +55,7 @@ class _Child:
         )  # fmt: skip
         theirs.close()
 
-    def work(self, item: Item) -> Finished | Failed:
+    def work(self, item: WorkItem) -> Finished | Failed:
         """Works on an item; counts its progress as that of this process.
 
         Raises:
@@ -98,7 +98,7 @@ class _Child:
     def wait(self) -> str:
         """Waits for its end, and returns how it ended; kills it if it takes too long."""
         try:
-            code = self.process.wait(GRACE_S)
+            code = self.process.wait(ENDING_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             code = self.process.wait()
@@ -132,7 +132,7 @@ class WorkProcesses(contextlib.AbstractContextManager["WorkProcesses"]):
         for _ in range(MOST_LOST):
             child = self._take()
             try:
-                result = child.work(Item(function, args))
+                result = child.work(WorkItem(function, args))
             except (EOFError, OSError):
                 why = self._lose(child)
                 continue
@@ -157,7 +157,7 @@ class WorkProcesses(contextlib.AbstractContextManager["WorkProcesses"]):
             children = [*self._idle, *self._busy]
         for child in children:
             child.interrupt()
-        kill = threading.Timer(GRACE_S, _kill, [children])
+        kill = threading.Timer(ENDING_S, _kill, [children])
         kill.daemon = True
         kill.start()
 

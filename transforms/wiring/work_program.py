@@ -27,13 +27,13 @@ from ...web.base.progress import PROGRESS, HostActivity, RequestFailure
 from ...web.engine.request_times import REQUEST_TIMES, TimesSoFar
 
 # Exit code of a process that was interrupted.
-INTERRUPTED = 130
+INTERRUPTED_CODE = 130
 # Longest time for its end: it writes what it has fetched.
-GRACE_S = 10.0
+ENDING_S = 10.0
 _TALLY_S = 0.5
 
 
-class Item(NamedTuple):
+class WorkItem(NamedTuple):
     """Message: something to work on; ``function(*args)`` yields elements."""
 
     function: Callable[..., Iterable[Any]]
@@ -73,7 +73,7 @@ class Failed(NamedTuple):
     error: Exception
 
 
-def main(descriptor: int, processes: int, level: int) -> None:
+def serve_items(descriptor: int, processes: int, level: int) -> None:
     """Works on items until the parent closes the pipe, or a signal ends it.
 
     Args:
@@ -86,7 +86,7 @@ def main(descriptor: int, processes: int, level: int) -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     collect_seldom()
     share_machine(processes)
-    channel, items = _Channel(Connection(descriptor)), queue.SimpleQueue[Item]()
+    channel, items = _Channel(Connection(descriptor)), queue.SimpleQueue[WorkItem]()
     logging.basicConfig(handlers=[_ChannelHandler(channel)], level=level, force=True)
     threading.Thread(target=channel.receive, args=(items,), name="items", daemon=True).start()
     try:
@@ -96,7 +96,7 @@ def main(descriptor: int, processes: int, level: int) -> None:
         _end_soon()
         atexit._run_exitfuncs()
         os._exit(
-            INTERRUPTED
+            INTERRUPTED_CODE
         )  # a normal exit takes long, because it frees the memory of all modules
 
 
@@ -108,7 +108,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 def _end_soon() -> None:
     """Limits the time for the rest of this process."""
-    last = threading.Timer(GRACE_S, os._exit, [INTERRUPTED])
+    last = threading.Timer(ENDING_S, os._exit, [INTERRUPTED_CODE])
     last.daemon = True
     last.start()
 
@@ -124,15 +124,15 @@ class _Channel:
         with self._lock, contextlib.suppress(BrokenPipeError):
             self._connection.send(message)
 
-    def receive(self, items: "queue.SimpleQueue[Item]") -> None:
+    def receive(self, items: "queue.SimpleQueue[WorkItem]") -> None:
         """Receives items, in a thread; interrupts the main thread when the pipe is closed."""
         try:
             while True:
                 items.put(self._connection.recv())
         except (EOFError, OSError):
             os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(GRACE_S)
-            os._exit(INTERRUPTED)
+            time.sleep(ENDING_S)
+            os._exit(INTERRUPTED_CODE)
 
 
 class _ChannelHandler(logging.Handler):
@@ -151,7 +151,7 @@ class _ChannelHandler(logging.Handler):
         self._channel.send(plain)
 
 
-def _work(item: Item, channel: _Channel) -> Finished | Failed:
+def _work(item: WorkItem, channel: _Channel) -> Finished | Failed:
     PROGRESS.start("work", total=0)
     try:
         with _tallies(channel):

@@ -41,7 +41,7 @@ class FetchOptions(RobotsOptions, QueueOptions):
 
     threads: int = option(
         50,
-        "Requests at a time of a fetch engine, to all hosts together.",
+        "Requests at a time, of each fetch engine.",
         nutch="fetcher.threads.fetch, fetch -threads, crawl --num-threads",
         minimum=1,
         maximum=2000,

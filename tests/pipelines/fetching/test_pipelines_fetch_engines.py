@@ -53,7 +53,7 @@ def test_two_engines_give_the_same_table_and_the_sums_of_their_counts(web, tmp_p
     assert fetches[0] == fetches[1]
 
 
-def test_no_host_is_asked_by_two_engines(tmp_path):
+def test_each_host_gets_requests_from_one_engine(tmp_path):
     table, seeds = tmp_path / "table", tmp_path / "seeds.txt"
     with SimWeb(hosts=12, pages=5, seed=3, crawl_delay=0) as slow:
         seeds.write_text("\n".join(sorted(slow.site.urls("page"))))
@@ -120,7 +120,7 @@ def test_after_a_kill_of_the_command_its_engines_keep_their_pages_and_end(tmp_pa
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)], ids=str
 )
-def test_an_interrupt_keeps_what_all_engines_have_fetched(tmp_path, number):
+def test_interrupted_engines_keep_their_fetched_pages(tmp_path, number):
     with SimWeb(hosts=4, pages=40, seed=7, crawl_delay=0, latency=0.1) as slow:
         table, words = open_fetch(tmp_path, slow)
         with command(tmp_path / "tmp", *words, "--flush_seconds", 600) as process:
@@ -146,7 +146,7 @@ def test_a_batch_is_cut_for_the_engines_if_it_is_large_enough(web, tmp_path, mon
     assert [batch.partitions for batch in manifest_of(table).batches.values()] == [1, 3]
 
 
-def test_a_crawl_says_what_it_uses(web, tmp_path, monkeypatch, capsys, caplog):
+def test_first_line_of_a_crawl_names_its_engines(web, tmp_path, monkeypatch, capsys, caplog):
     monkeypatch.setattr(machine_use, "usable_cores", lambda: 16)
     monkeypatch.setattr(machine_use, "usable_memory", lambda: 64 << 30)
     words = [

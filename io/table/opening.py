@@ -2,7 +2,6 @@
 
 from ..bigtable.address import is_bigtable, parse_address
 from ..storage.place_addresses import HDFS, LOCAL_OR_STORE, place_of
-from .bigtable_web_table import BigtableWebTable
 from .folder_table import FolderTable
 from .web_table import WebTable
 
@@ -17,6 +16,8 @@ def open_table(address: str) -> WebTable:
     FolderTable(files=StorePlace(store='s3://bucket', key=PurePosixPath('table')))
     """
     if is_bigtable(address):
+        from .bigtable_web_table import BigtableWebTable  # late: most tables are folders
+
         return BigtableWebTable(parse_address(address))
     allowed = f"{LOCAL_OR_STORE}, {HDFS} or bigtable://PROJECT/INSTANCE/TABLE"
     return FolderTable(place_of(address, allowed))

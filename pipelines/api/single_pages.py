@@ -10,7 +10,7 @@ import datetime
 import json
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ...web.base.errors import UsageError, UserError
 from ...web.base.option_checks import check_setup
@@ -18,7 +18,7 @@ from ...web.base.wording import quote_value
 from ...web.engine.tasks import HostRecord
 from ...web.pages.markdown import markdown_of
 from ..base.call_values import check_kind
-from ..base.command import DONE, CommandParts, Invocation, configuration
+from ..base.command import DONE, CommandModule, CommandParts, Invocation, configuration
 from ..checkers.left_out import left_out_by_reason
 from ..checkers.reasons import NOT_FETCHED, NOT_PARSED, in_brackets
 from ..parse_options import ParseOptions
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_HOSTS = 1000
 # Of the command parse only the options count, so that neither its pipeline nor Beam is loaded.
-_PARSE = CommandParts(ParseOptions, lambda _: DONE)
+_PARSE = cast(CommandModule, CommandParts(ParseOptions, lambda _: DONE))
 # What this process knows of hosts: robots.txt, when it sent its last request, back-off.
 _known_hosts: dict[str, HostRecord] = {}
 _fetching = threading.Lock()

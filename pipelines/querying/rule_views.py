@@ -19,17 +19,9 @@ from ...policy.components.views import views
 from ...policy.extracting.extracted_rows import extracted_schema
 from ...policy.extracting.page_records import EXTRACTED_FROM
 from ...policy.page_rows import PageChoice
-from ...transforms.parsing import PoolOptions
 from ...web.extracting.extraction_rules import RuleSet
 from ...web.extracting.rule_reader import read_extraction_rules
-from ...web.pages.parse_options import ParseOptions
 from ...web.rule_files.rule_files import RuleFile
-from ..views.extracted_reader import extracted_tables
-from ..views.reader import living_pages
-
-
-class _Limits(PoolOptions):
-    parser_timeout = ParseOptions.parser_timeout
 
 
 def unstored_rule_sets(files: Place) -> list[RuleSet]:
@@ -64,12 +56,16 @@ def create_rule_view(connection: Any, rules: RuleSet) -> None:
 
 def rows_of_rules(pinned: Pinned, rules: RuleSet) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Returns (columns, rows) of what rules take from the newest body of each living URL."""
+    # Late: only views of rules start processes that parse.
+    from ..views.extracted_reader import DefaultLimits, extracted_tables
+    from ..views.reader import living_pages
+
     choice, schema = PageChoice(views()["pages"].pick(EXTRACTED_FROM)), _schema(rules)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with pinned.reading():
             for pages in living_pages(pinned, choice):
-                for rows in extracted_tables(pages, rules, _Limits(), Counter()):
+                for rows in extracted_tables(pages, rules, DefaultLimits(), Counter()):
                     yield from rows.cast(schema).to_batches()
 
     return schema, batches()

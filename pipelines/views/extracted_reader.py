@@ -99,9 +99,11 @@ def _tables_of(
 ) -> Iterator[pa.Table]:
     if "body" not in pages.columns:  # they are gone
         return iter([rows_without_records(pages, schema)])
-    tables = extracted_tables(pages, rules, _Defaults(), Counter())
+    tables = extracted_tables(pages, rules, DefaultLimits(), Counter())
     return with_changes(tables, pages, schema) if with_change else tables
 
 
-class _Defaults(PoolOptions):
+class DefaultLimits(PoolOptions):
+    """The options of processes that parse, and the time limit of a page, by default."""
+
     parser_timeout = ParseOptions.parser_timeout

@@ -48,7 +48,6 @@ from ...web.base.visible import visible_lines
 from ...web.base.wording import format_count, in_words
 from ...web.urls.row_keys import from_key, shown_url
 from ..base.command import NUTCH_FILE, TABLE, Argument, Invocation, configuration
-from ..checkers.checking import row_key
 from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
@@ -250,6 +249,8 @@ def better(rows: pl.DataFrame, best: list[pl.DataFrame], number: int) -> pl.Data
 
 
 def _show_url(invocation: Invocation, address: str, url: str) -> int:
+    from ..checkers.checking import row_key  # late: it loads all URL rules
+
     manifest = newest_manifest(address)
     key = row_key(url, "URL")
     row = Reading(address, "", manifest.snapshot).find("state", key)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ...policy.components.host_rows import Seeds, seeds_of
 from ...policy.components.schema import HOSTS
+from ...web.base.memory import give_back
 from ..snapshots.manifest import Pinned
 from ..storage.arrow_files import read_arrow, write_arrow
 from ..storage.parquet_files import collect, scan
@@ -57,6 +58,8 @@ def _seeds(table: WebTable, paths: tuple[str, ...]) -> tuple[Seeds, str]:
     if len(seeds.host_keys) <= _FEW:
         return seeds, ""
     path = _write(seeds)
+    del seeds
+    give_back()
     return map_seed_hosts(path), path
 
 

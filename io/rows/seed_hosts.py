@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from ...policy.components.host_rows import Seeds, seeds_of
+from ...policy.components.host_rows import Seeds
 from ...policy.components.schema import HOSTS
+from ...web.base.memory import give_back
 from ..snapshots.pinned import Pinned
 from ..storage.arrow_files import read_arrow, write_arrow
 from ..storage.parquet_files import collect, scan
@@ -57,6 +58,8 @@ def _seeds(table: WebTable, paths: tuple[str, ...]) -> tuple[Seeds, str]:
     if len(seeds.host_keys) <= _FEW:
         return seeds, ""
     path = _write(seeds)
+    del seeds
+    give_back()
     return map_seed_hosts(path), path
 
 
@@ -75,7 +78,10 @@ def _read(table: WebTable, paths: tuple[str, ...]) -> Seeds:
     if not paths:
         return Seeds()
     rows = scan([table / path for path in paths], HOSTS).filter(pl.col("seed"))
-    return seeds_of(collect(rows.select("key")).get_column("key"))
+    keys = collect(rows.select("key")).get_column("key").rechunk()
+    # One base has them in order. To sort millions takes longer than to look.
+    in_order = bool((keys > keys.shift()).fill_null(True).all())
+    return Seeds(keys if in_order else keys.unique().sort())
 
 
 def _write(seeds: Seeds) -> str:

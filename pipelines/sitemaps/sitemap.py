@@ -95,7 +95,7 @@ ARGUMENTS = (
 )
 # Of these the findings, and the sitemaps that were met, are in memory.
 HOSTS_AT_ONCE = 20_000
-ELSEWHERE = "elsewhere"  # tag of sitemaps for the next turn
+NEXT_TURN = "next_turn"  # tag of sitemaps for the next turn
 SITEMAPS = TURNS[
     0
 ]  # Commit gets the numbers of sitemaps to begin with, and of those in other sites
@@ -168,7 +168,7 @@ def build(
         done = (operations, sitemaps) | step >> SitemapTurn(turn, options)
         changes.append(done["main"])
         reports.append(done[REPORTS])
-        sitemaps = done[ELSEWHERE]
+        sitemaps = done[NEXT_TURN]
     targets = {
         "state": Target(SITEMAP_URLS, functools.partial(_resolver, options=options), COUNT_PLACES),
         "hosts": Target(HOSTS, merge_resolver),
@@ -200,13 +200,13 @@ class SitemapTurn(Displayed):
     turn: int
     options: Any
 
-    def expand(self, inputs: Any) -> dict[str, beam.PCollection[Any]]:
+    def expand(self, inputs: Any) -> Any:
         operations, sitemaps = inputs
         args = (beam.pvalue.AsSingleton(operations), self.turn, self.options)
-        read = flat_map(_read, args, _Change, (REPORTS, ELSEWHERE))
+        read = flat_map(_read, args, _Change, (REPORTS, NEXT_TURN))
         done = sitemaps | beam.GroupByKey() | "Read" >> read
-        following = done[ELSEWHERE] | "Next" >> beam.Map(_same).with_output_types(_OfPartition)
-        return {"main": done["main"], REPORTS: done[REPORTS], ELSEWHERE: following}
+        following = done[NEXT_TURN] | "Next" >> beam.Map(_same).with_output_types(_OfPartition)
+        return {"main": done["main"], REPORTS: done[REPORTS], NEXT_TURN: following}
 
 
 def _same(item: _OfPartition) -> _OfPartition:
@@ -280,7 +280,7 @@ def _read(
             yield from named_chunks("hosts", part.hosts, HOSTS)
             for following, rows in partition.split_elsewhere(part.elsewhere):
                 for chunk in to_chunks(rows, ELSEWHERE_ROWS):
-                    yield beam.pvalue.TaggedOutput(ELSEWHERE, (following, chunk))
+                    yield beam.pvalue.TaggedOutput(NEXT_TURN, (following, chunk))
             due = {SITEMAPS: len(part.elsewhere)}
             yield beam.pvalue.TaggedOutput(REPORTS, Written(counts=+Counter(part.counts), due=due))
     yield beam.pvalue.TaggedOutput(REPORTS, Written(done={SITEMAPS: sum(map(len, chunks))}))

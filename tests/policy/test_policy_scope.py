@@ -45,7 +45,7 @@ ODD = (
 
 @pytest.mark.parametrize("few", [0, 1_000])
 @pytest.mark.parametrize("number", range(20))
-def test_a_search_covers_what_a_set_of_all_hosts_and_domains_has(number, few, monkeypatch):
+def test_a_search_agrees_with_sets_of_hosts_and_domains(number, few, monkeypatch):
     monkeypatch.setattr(host_rows, "FEW_SEEDS", few)
     chosen = random.Random(number).sample(ODD, len(ODD) // 3)
     seeds = seeds_of(pl.Series([host_key(host) for host in chosen]))

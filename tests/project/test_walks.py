@@ -95,7 +95,8 @@ def test_places_are_counted_once_and_climbs_where_the_next_room_is_higher():
 
     assert [(step.module, step.climbs) for step in steps_of(work)] == [
         ("policy/components/host_rows.py", False),
-        ("web/urls/row_keys.py", False),
+        ("policy/base/key_columns.py", False),
         ("web/urls/domains.py", False),
+        ("web/base/columns.py", False),
         ("io/storage/place_addresses.py", True),
     ]

@@ -133,7 +133,7 @@ def test_partitions_bring_the_rows_of_one_engine(web, tmp_path, monkeypatch, gro
 @pytest.mark.parametrize(
     ("at_once", "stuck"), [(1, "http://end.net/s3.com.xml"), (20_000, "http://s3.com/own.xml")]
 )
-def test_what_a_killed_attempt_has_done_is_not_done_again(
+def test_finished_work_of_a_killed_attempt_is_not_repeated(
     web, tmp_path, monkeypatch, at_once, stuck
 ):
     monkeypatch.setattr(sitemap, "HOSTS_AT_ONCE", at_once)
@@ -181,7 +181,7 @@ def sites_done(folder):
     return {source.split("/")[2] for source in sources}
 
 
-def test_a_purge_removes_what_a_killed_attempt_has_written(web, tmp_path):
+def test_a_purge_removes_parts_of_a_killed_attempt(web, tmp_path):
     table = prepared(tmp_path / "t")
     words = words_of(web, table, "--sitemap_hosts", "all", "--operation", "mine")
     web.stuck = "http://s3.com/own.xml"

@@ -13,9 +13,20 @@ import secrets
 import sys
 import tempfile
 import tracemalloc
-from collections.abc import Iterator
 
 import measure
+import polars as pl
+
+from nutbeam.io.snapshots.closed_batches import entries_after
+from nutbeam.io.snapshots.entries import DEDUP, Batch
+from nutbeam.io.snapshots.manifest import Manifest, load_manifest, store_manifest
+from nutbeam.io.storage.place_addresses import place_of
+from nutbeam.io.storage.table_sizes import replaced_sizes
+from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets.file_lists import Component, DataFile
+from nutbeam.io.tablets.report_files import load_reports, store_reports
+from nutbeam.io.tablets.written import Written, gather_written
+from nutbeam.io.upkeep.file_shares import count_named_files, share_batches, sum_rows
 
 PAGES_A_FILE = 23  # of a batch with a billion pages in 43 million files
 
@@ -32,47 +43,41 @@ def names_of_files(number: int, batches: int = 1) -> list[str]:
     ]
 
 
-def reports_of_bundles(files: int, bundles: int) -> Iterator[list]:
-    """Yields the reports of each bundle: as a fetch reports files of pages, one by one."""
-    from nutbeam.io.tablets.file_lists import DataFile
-    from nutbeam.io.tablets.written import Written
-
-    paths = names_of_files(files)
-    for start in range(bundles):
-        yield [
-            Written(
-                path.rpartition("/")[0],
-                (DataFile(path, 40, 900_000, "com.example.www:https/a", "com.example.www:https/z",
-                          partition=start, order=at, crc32=4_000_000_000),),
-                counts={"fetched": 40, "status/200": 38},
-                address="/data/crawl",
-            )
-            for at, path in enumerate(paths[start::bundles])
-        ]  # fmt: skip
+def reports_of_bundle(files: int) -> list[Written]:
+    """Returns the reports of a bundle: as a fetch reports files of pages, one by one."""
+    return [
+        Written(
+            path.rpartition("/")[0],
+            (DataFile(path, 40, 900_000, "com.example.www:https/a", "com.example.www:https/z",
+                      partition=7, order=at, crc32=4_000_000_000),),
+            counts={"fetched": 40, "status/200": 38},
+            address="/data/crawl",
+        )
+        for at, path in enumerate(names_of_files(files))
+    ]  # fmt: skip
 
 
 def commit_bytes(files: int, bundles: int) -> dict[str, float]:
-    """Returns the bytes that reach the key of a commit, before and now, and those of report files."""
-    from nutbeam.io.storage.place_addresses import place_of
-    from nutbeam.io.tablets.report_files import load_reports, store_reports
-    from nutbeam.io.tablets.written import gather_written
+    """Returns the bytes that reach the key of a commit, before and now, and those of report files.
 
-    before = now = 0
-    small = []
+    All bundles are alike: one of them is measured.
+    """
     with tempfile.TemporaryDirectory() as folder:
         root = place_of(folder)
-        for reports in reports_of_bundles(files, bundles):
-            before += sum(len(pickle.dumps(report)) for report in reports)
-            sent = store_reports(root, gather_written(reports))
-            now += sum(len(pickle.dumps(report)) for report in sent)
-            small += sent
+        reports = reports_of_bundle(files // bundles)
+        sent = store_reports(root, gather_written(reports))
         written = sum(path.stat().st_size for path in pathlib.Path(folder).rglob("*.json"))
         tracemalloc.start()
-        kept = list(load_reports(root, small))
-        memory = tracemalloc.get_traced_memory()[0]
+        kept = list(load_reports(root, sent))
+        memory = tracemalloc.get_traced_memory()[0] if written else 0
         tracemalloc.stop()
-        assert sum(len(report.files) for report in kept) == files
-    return {"before": before, "now": now, "written": written, "memory": memory}
+        assert sum(len(report.files) for report in kept) == files // bundles
+    return {
+        "before": bundles * sum(len(pickle.dumps(report)) for report in reports),
+        "now": bundles * sum(len(pickle.dumps(report)) for report in sent),
+        "written": bundles * written,
+        "memory": bundles * memory,
+    }
 
 
 def manifest_bytes(batches: int) -> dict[str, float]:
@@ -81,9 +86,6 @@ def manifest_bytes(batches: int) -> dict[str, float]:
     Also what a list of closed batches takes each time that one is written, and the files that are
     read to begin the next job.
     """
-    from nutbeam.io.snapshots.manifest import Manifest, load_manifest, store_manifest
-    from nutbeam.io.storage.table_sizes import replaced_sizes
-    from nutbeam.io.table.opening import open_table
 
     entries, components = _history(batches)
     with tempfile.TemporaryDirectory() as folder:
@@ -111,9 +113,7 @@ def _bytes_below(folder: str) -> int:
     return sum(p.stat().st_size for p in (pathlib.Path(folder) / "manifest/closed").glob("*"))
 
 
-def _entry(number: int) -> tuple[str, object, dict[str, object]]:
-    from nutbeam.io.snapshots.entries import DEDUP, Batch
-    from nutbeam.io.tablets.file_lists import Component
+def _entry(number: int) -> tuple[str, Batch, dict[str, Component]]:
 
     name = f"{1_700_000_000 + 900 * number}-0a1{number:08x}"
     batch = Batch(
@@ -129,7 +129,7 @@ def _entry(number: int) -> tuple[str, object, dict[str, object]]:
     return name, batch, components
 
 
-def _history(batches: int) -> tuple[dict, dict]:
+def _history(batches: int) -> tuple[dict[str, Batch], dict[str, Component]]:
     entries, components = {}, {}
     for number in range(batches):
         name, batch, own = _entry(number)
@@ -138,8 +138,7 @@ def _history(batches: int) -> tuple[dict, dict]:
     return entries, components
 
 
-def _with_batch(manifest, snapshot: int, batches: int):
-    from nutbeam.io.snapshots.closed_batches import entries_after
+def _with_batch(manifest: Manifest, snapshot: int, batches: int) -> Manifest:
 
     name, batch, components = _entry(batches + snapshot)
     return dataclasses.replace(
@@ -153,11 +152,6 @@ def compact_bytes(files: int) -> dict[str, float]:
 
     Each file has 23 pages, and the rows of a file are in one of the tablets of a million rows.
     """
-    import polars as pl
-
-    from nutbeam.io.snapshots.manifest import Manifest
-    from nutbeam.io.tablets.file_lists import Component
-    from nutbeam.io.upkeep.file_shares import count_named_files, share_batches, sum_rows
 
     batches = max(1, files // 10_000)
     paths = names_of_files(files, batches)
@@ -187,7 +181,7 @@ def compact_bytes(files: int) -> dict[str, float]:
 def figures(small: bool = False) -> None:
     """Prints all tables of this benchmark."""
     scale = 20 if small else 1
-    commits = [(216_000 // scale, 100), (1_000_000 // scale, 1_000)]
+    commits = [(216_000 // scale, 100), (1_000_000 // scale, 1_000), (1_000_000 // scale, 100)]
     rows = []
     for files, bundles in commits:
         got = commit_bytes(files, bundles)
@@ -206,7 +200,7 @@ def figures(small: bool = False) -> None:
     )
     measure.table("bytes on the key of a commit, by files that workers have written", heads, rows)
     rows = []
-    for batches in (100, 35_000 // scale, 100_000 // scale):
+    for batches in (100, 10_000 // scale, 35_000 // scale):
         got = manifest_bytes(batches)
         rows.append(
             [f"{batches:,}", _mb(got["before"]), f"{got['before'] / batches:.0f}", _mb(got["now"]),
@@ -222,7 +216,7 @@ def figures(small: bool = False) -> None:
     )
     measure.table("bytes of a manifest, by batches in the history", heads, rows)
     rows = []
-    for files in (1_000_000 // scale, 4_000_000 // scale):
+    for files in (216_000 // scale, 1_000_000 // scale):
         got = compact_bytes(files)
         rows.append(
             [

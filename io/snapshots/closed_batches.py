@@ -234,30 +234,28 @@ def _written_again(
         return Entries(dict(batches), dict(components)), []
     if batches.closed.lists != components.closed.lists:
         return Entries(dict(batches), dict(components)), []
-    own_batches, own_components = dict(batches.own), dict(components.own)
-    names = {*own_batches, *(name for one in own_components if (name := batch_of_component(one)))}
+    own = Entries(dict(batches.own), dict(components.own))  # type: ignore[arg-type]
+    ids = {*own.batches, *(name for one in own.components if (name := batch_of_component(one)))}
     lists: list[BatchList] = []
     for one in batches.closed.lists:
-        near = [name for name in names if one.first <= name <= one.last]
-        ids = batches.closed.load(one).batches.keys() if near else set[str]()
-        if ids.isdisjoint(near):
+        near = [name for name in ids if one.first <= name <= one.last]
+        if near and not batches.closed.load(one).batches.keys().isdisjoint(near):
+            new_lists, own = _write_again(root, batches.closed.load(one), own)
+            lists += new_lists
+        else:
             lists.append(one)
-            continue
-        ours = {name for name in own_components if batch_of_component(name) in ids}
-        changed_batches = {name: own_batches.pop(name) for name in ids & own_batches.keys()}
-        changed_components = {name: own_components.pop(name) for name in ours}
-        old = batches.closed.load(one)
-        whole = Entries(
-            _without_none({**old.batches, **changed_batches}),
-            _without_none({**old.components, **changed_components}),
-        )
-        closed = frozenset(n for n, batch in whole.batches.items() if batch.phase == "updated")
-        listed, opened = _divided(whole, closed)
-        own_batches |= opened.batches
-        own_components |= opened.components
-        if listed.batches:
-            lists.append(_store_list(root, listed))
-    return Entries(_without_none(own_batches), _without_none(own_components)), lists
+    return Entries(_without_none(own.batches), _without_none(own.components)), lists
+
+
+def _write_again(root: Folder, listed: Entries, own: Entries) -> tuple[list[BatchList], Entries]:
+    """Writes a list with the changes of ``own``; returns it, and the entries that are in no list."""
+    changed, rest = _divided(own, frozenset(listed.batches))
+    whole = _united(listed, changed)
+    whole = Entries(_without_none(whole.batches), _without_none(whole.components))
+    closed = frozenset(n for n, batch in whole.batches.items() if batch.phase == "updated")
+    still_closed, opened = _divided(whole, closed)
+    lists = [_store_list(root, still_closed)] if still_closed.batches else []
+    return lists, _united(rest, opened)
 
 
 def _without_none(entries: Mapping[str, ListedEntry | None]) -> dict[str, ListedEntry]:

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import time
 
+import polars as pl
 import pytest
 from crawling import files_of, latest_snapshot, manifest_at
 from growing_old import DAY, WEEK, file_name, make, pass_time, paths, put, written
@@ -19,6 +20,7 @@ from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import retention as module
 from nutbeam.io.upkeep.compaction import KEPT_UNTIL, superseded_files
+from nutbeam.io.upkeep.file_shares import LiveRows, Share, count_named_files, sum_rows
 from nutbeam.io.upkeep.purge import delete_purged
 from nutbeam.io.upkeep.retention import delete_expired, disturbed_by, is_cleaned
 from nutbeam.io.upkeep.rollback import roll_back
@@ -195,11 +197,20 @@ def test_the_declaration_of_a_component_decides_which_files_compact_keeps(
     drafts = written(table, "batches/b1/drafts", names["drafts"] + "a", names["drafts"] + "b")
     documents = written(table, "batches/b1/documents", names["documents"] + "d")
     make(table, "more", drafts, documents)
-    named = frozenset({file_name(names["drafts"] + "a"), file_name(names["documents"] + document)})
+    named = rows_that_name(
+        file_name(names["drafts"] + "a"), file_name(names["documents"] + document)
+    )
     operation = begin(str(table), "compact", "one.compact")
     parts = {part.component: part.replaced for part in superseded_files(operation, ["b1"], named)}
     found = list(parts.get("batches/b1/drafts", ()))
     assert found == [file_name(names["drafts"] + name) for name in dropped]
+
+
+def rows_that_name(*files):
+    """Returns what rows say that name each of some files once."""
+    names = pl.Series(files, dtype=pl.String)
+    counted = count_named_files(names, {"b1": Share(0, 1)})
+    return LiveRows(sum_rows(rows for _, rows in counted))
 
 
 def dropped_of_updated(table, kind, made, taken_in):
@@ -209,7 +220,9 @@ def dropped_of_updated(table, kind, made, taken_in):
          blocks_until=1, taken_in=frozenset(taken_in))  # fmt: skip
     operation = begin(str(table), "compact", "one.compact")
     return [
-        path for part in superseded_files(operation, ["b1"], frozenset()) for path in part.replaced
+        path
+        for part in superseded_files(operation, ["b1"], rows_that_name())
+        for path in part.replaced
     ]
 
 

@@ -27,6 +27,7 @@ FORMATS = {
     1: {"hosts": 2, "pages": 4, "seed": 3},
     2: {"hosts": 1, "pages": 2, "seed": 3},
     3: {"hosts": 1, "pages": 2, "seed": 3},
+    4: {"hosts": 1, "pages": 2, "seed": 3},
 }
 
 
@@ -47,7 +48,7 @@ def table(tmp_path, written):
 
 # The names of two components, and those in tables of format 2 and older.
 FORMER = {"blocklist": "bars", "host_findings": "learnt"}
-# A host that was purged from the tables of formats 2 and 3.
+# A host that was purged from the tables of formats 2 to 4.
 BLOCKED = "http://blocked.example.com/"
 
 

@@ -54,8 +54,9 @@ from .generating.survey import (
     tablets_of_state,
 )
 from .launch.job import CheckedScoringOptions, JobOptions, run_job
+from .launch.launch import workers_elsewhere
 from .views.endings import none_chosen, nothing_due
-from .views.next_due import next_url
+from .views.next_due import next_url, rows_may_be_due
 
 ARGUMENTS = (TABLE,)
 # Largest size of a file of the fetch list; a shuffle groups its rows.
@@ -87,7 +88,13 @@ class Criteria:
 def run(invocation: Invocation) -> int:
     options = invocation.options
     options = dataclasses.replace(options, operation=options.operation or new_id())
-    code = run_job(dataclasses.replace(invocation, options=options), build, "generate")
+    beam_args = invocation.beam_args
+    if workers_elsewhere(beam_args) and not rows_may_be_due(
+        open_table(str(invocation.table)), options
+    ):
+        beam_args = []  # a cluster has nothing to do
+    invocation = dataclasses.replace(invocation, options=options, beam_args=beam_args)
+    code = run_job(invocation, build, "generate")
     if code == NOTHING_TO_DO and invocation.format == "text":
         address = str(invocation.table)
         # Another job may have made the newest snapshot.

@@ -4,8 +4,9 @@ import pytest
 from crawling import assert_same, contents, manifest_of, manifests_of, nutbeam, reach
 from simulated_web import SimWeb
 
-from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, invertlinks, parse, update
+from nutbeam.pipelines import crawl, dedup, fetch, inject, invertlinks, parse, update
 from nutbeam.pipelines.batch_tools import reparse
+from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.one_worker import build_on_one_worker
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
@@ -60,13 +61,11 @@ def test_a_job_that_has_nothing_to_do_ends_as_on_one_machine(table):
         run_pipeline(pipeline)
 
 
-def test_without_due_pages_generate_gets_no_worker(web, tmp_path):
-    assert nutbeam("inject", tmp_path, *web.seeds) == 0
-    assert steps(tmp_path, generate.build, generate.Options)
-    assert nutbeam("round", tmp_path, *reach(web)) == 0
-    while nutbeam("round", tmp_path, *reach(web)) == 0:
-        pass
-    assert steps(tmp_path, generate.build, generate.Options) is None
+def test_without_due_pages_generate_sends_nothing_to_a_cluster(web, tmp_path, capfd):
+    assert nutbeam("crawl", tmp_path, *web.seeds, *reach(web), "--rounds", -1) == 0
+    # No job server is there.
+    assert main(["generate", str(tmp_path), "--shared_path", *FLINK]) == 1
+    assert "due" in capfd.readouterr().out
 
 
 def test_dedup_of_an_empty_table_gets_no_worker(tmp_path):

@@ -32,7 +32,7 @@ from .delivery import Arrive, check_worker, snapshot_to_find
 from .earlier_jobs import missing_rules_line, warn_of_clocks
 from .heartbeat import beating_heart, refusal_left
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
-from .one_worker import Sized, Stages, build_on_one_worker, engines_of
+from .one_worker import Build, Sized, Stages, build_on_one_worker, engines_of
 from .placement import Workers, first_begin, workers_for
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
@@ -41,7 +41,6 @@ _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc
                  "import_nutch")  # fmt: skip
 # Flink starts a worker for each task of a step, with an element or without. The last option counts.
 _ONE_TASK = ("--parallelism=1",)
-Build = Callable[[Any, Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)

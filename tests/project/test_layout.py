@@ -114,6 +114,7 @@ IMPORTS_WHAT_IS_GIVEN = {
     "pipelines/launch/runner.py",
     "pipelines/launch/launch.py",
     "pipelines/launch/delivery.py",
+    "pipelines/launch/one_worker.py",
     "web/base/imports.py",
 }
 # Public names that several modules may define: the beginnings of these modules' paths, and why.

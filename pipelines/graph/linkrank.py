@@ -40,7 +40,8 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.safe_json import read_json
 from ..base.command import TABLE, Invocation
-from ..launch.job import Build, JobOptions, run_job
+from ..launch.job import JobOptions, run_job
+from ..launch.one_worker import Build
 from ..launch.runner import only_submits
 from .webgraph import LevelOptions
 

@@ -4,13 +4,14 @@ import pytest
 from crawling import assert_same, contents, manifest_of, manifests_of, nutbeam, reach
 from simulated_web import SimWeb
 
+from nutbeam.io.snapshots.operations import begin
 from nutbeam.pipelines import crawl, dedup, fetch, inject, invertlinks, parse, update
 from nutbeam.pipelines.batch_tools import reparse
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.one_worker import build_on_one_worker
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
-from nutbeam.pipelines.round import stages_of_round
+from nutbeam.pipelines.round import find_next_round, stages_of_round
 from nutbeam.transforms.operations import Ticket
 from nutbeam.web.base.errors import NothingToDo
 
@@ -132,3 +133,14 @@ def test_a_job_on_one_worker_is_one_task_of_flink(table):
     for beam_args in (FLINK, typed):
         pipeline = prepare(Ticket(str(table), "op"), dedup.build, options, beam_args)
         assert pipeline.options.get_all_options()["parallelism"] == 1
+
+
+def test_a_round_without_due_rows_is_not_sent_to_a_cluster(web, tmp_path):
+    """Zone maps still know the earlier times of rows that were fetched since."""
+    assert nutbeam("crawl", tmp_path, *web.seeds, *reach(web), "--rounds", -1) == 0
+    begin(str(tmp_path), "crawl", "op.crawl")
+    options = crawl.Options()
+    assert find_next_round(str(tmp_path), "op", options, 1)  # as far as zone maps say
+    assert find_next_round(str(tmp_path), "op", options, 1, by_rows=True) is None
+    assert nutbeam("inject", tmp_path, "http://new.example.com/") == 0
+    assert find_next_round(str(tmp_path), "op", options, 1, by_rows=True) == (1, None)

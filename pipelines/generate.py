@@ -55,6 +55,7 @@ from .generating.survey import (
 )
 from .launch.job import CheckedScoringOptions, JobOptions, run_job
 from .launch.launch import workers_elsewhere
+from .launch.placement import fits_one_worker
 from .views.endings import none_chosen, nothing_due
 from .views.next_due import next_url, rows_may_be_due
 
@@ -88,15 +89,14 @@ class Criteria:
 def run(invocation: Invocation) -> int:
     options = invocation.options
     options = dataclasses.replace(options, operation=options.operation or new_id())
-    beam_args = invocation.beam_args
-    if workers_elsewhere(beam_args) and not rows_may_be_due(
-        open_table(str(invocation.table)), options
-    ):
-        beam_args = []  # a cluster has nothing to do
+    beam_args, address = invocation.beam_args, str(invocation.table)
+    if workers_elsewhere(beam_args):
+        small = fits_one_worker(address, options)
+        if not rows_may_be_due(open_table(address), options, by_rows=small):
+            beam_args = []  # a cluster has nothing to do
     invocation = dataclasses.replace(invocation, options=options, beam_args=beam_args)
     code = run_job(invocation, build, "generate")
     if code == NOTHING_TO_DO and invocation.format == "text":
-        address = str(invocation.table)
         # Another job may have made the newest snapshot.
         pinned = pinned_operation(address, f"{options.operation}.generate")
         manifest = find_commit(pinned) if pinned else None

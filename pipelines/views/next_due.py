@@ -157,7 +157,7 @@ def _wait(table: WebTable, options: GenerateOptions, until: int | None, earliest
     return False
 
 
-def rows_may_be_due(table: WebTable, options: GenerateOptions) -> bool:
-    """Returns whether a row of the newest snapshot may be due; reads no rows."""
+def rows_may_be_due(table: WebTable, options: GenerateOptions, *, by_rows: bool = False) -> bool:
+    """Returns whether a row of the newest snapshot may be due; see ``may_have_due``."""
     newest = load_manifest(table, table.latest_snapshot())
-    return may_have_due(table, newest, lambda clock: due_at(clock, options))
+    return may_have_due(table, newest, lambda clock: due_at(clock, options), by_rows=by_rows)

@@ -62,13 +62,6 @@ def test_a_job_that_has_nothing_to_do_ends_as_on_one_machine(table):
         run_pipeline(pipeline)
 
 
-def test_without_due_pages_generate_sends_nothing_to_a_cluster(web, tmp_path, capfd):
-    assert nutbeam("crawl", tmp_path, *web.seeds, *reach(web), "--rounds", -1) == 0
-    # No job server is there.
-    assert main(["generate", str(tmp_path), "--shared_path", *FLINK]) == 1
-    assert "due" in capfd.readouterr().out
-
-
 def test_dedup_of_an_empty_table_gets_no_worker(tmp_path):
     assert steps(tmp_path, dedup.build, dedup.Options) is None
 
@@ -135,12 +128,17 @@ def test_a_job_on_one_worker_is_one_task_of_flink(table):
         assert pipeline.options.get_all_options()["parallelism"] == 1
 
 
-def test_a_round_without_due_rows_is_not_sent_to_a_cluster(web, tmp_path):
+def test_without_due_rows_nothing_is_sent_to_a_cluster(tmp_path, capfd):
     """Zone maps still know the earlier times of rows that were fetched since."""
-    assert nutbeam("crawl", tmp_path, *web.seeds, *reach(web), "--rounds", -1) == 0
+    with SimWeb(hosts=1, pages=100, seed=7, crawl_delay=0) as web:
+        words = ("crawl", tmp_path, *web.seeds, *reach(web), "--rounds", -1)
+        assert nutbeam(*words, "--progress", "false") == 0
     begin(str(tmp_path), "crawl", "op.crawl")
     options = crawl.Options()
     assert find_next_round(str(tmp_path), "op", options, 1)  # as far as zone maps say
     assert find_next_round(str(tmp_path), "op", options, 1, by_rows=True) is None
+    # No job server is there.
+    assert main(["generate", str(tmp_path), "--shared_path", *FLINK]) == 1
+    assert "due" in capfd.readouterr().out
     assert nutbeam("inject", tmp_path, "http://new.example.com/") == 0
     assert find_next_round(str(tmp_path), "op", options, 1, by_rows=True) == (1, None)

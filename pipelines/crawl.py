@@ -256,13 +256,13 @@ def _rounds(
     address, launched = ticket.address, ticket.operation
     room, elsewhere = RoomOfRounds(address, options.least_free), workers_elsewhere(beam_args)
     while _in_time(ticket) and room.suffices():
-        upcoming = find_next_round(address, launched, options, options.rounds)
+        small = elsewhere and fits_one_worker(address, options)
+        upcoming = find_next_round(address, launched, options, options.rounds, by_rows=small)
         if upcoming is None:
             return
         if options.sitemaps == "always" and (upcoming[0] > 1 or not first):
             read_sitemaps(ticket, upcoming[0], options, beam_args)
         PROGRESS.begin_round(upcoming[0], options.rounds)
-        small = elsewhere and fits_one_worker(address, options)
         if small not in pipelines:
             stages = stages_of_round(options, options.rounds)
             pipelines[small] = prepare(ticket, stages, options, beam_args)

@@ -58,8 +58,10 @@ from .generating.survey import (
 )
 from .launch.job import run_job
 from .launch.job_options import CheckedScoringOptions, JobOptions
+from .launch.launch import workers_elsewhere
+from .launch.placement import fits_one_worker
 from .views.endings import none_chosen, nothing_due
-from .views.next_due import next_url
+from .views.next_due import next_url, rows_may_be_due
 
 ARGUMENTS = (TABLE,)
 # Largest size of a file of the fetch list; a shuffle groups its rows.
@@ -109,9 +111,14 @@ class LimitedGroups:
 def run(invocation: Invocation) -> int:
     options = invocation.options
     options = dataclasses.replace(options, operation=options.operation or new_id())
-    code = run_job(dataclasses.replace(invocation, options=options), build, "generate")
+    beam_args, address = invocation.beam_args, str(invocation.table)
+    if workers_elsewhere(beam_args):
+        small = fits_one_worker(address, options)
+        if not rows_may_be_due(open_table(address), options, by_rows=small):
+            beam_args = []  # a cluster has nothing to do
+    invocation = dataclasses.replace(invocation, options=options, beam_args=beam_args)
+    code = run_job(invocation, build, "generate")
     if code == NOTHING_TO_DO and invocation.format == "text":
-        address = str(invocation.table)
         # Another job may have made the newest snapshot.
         pinned = pinned_operation(address, f"{options.operation}.generate")
         manifest = find_commit(pinned) if pinned else None

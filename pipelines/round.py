@@ -141,7 +141,7 @@ def _update(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
 
 
 def find_next_round(
-    address: str, launched: str, options: RoundOptions, rounds: int
+    address: str, launched: str, options: RoundOptions, rounds: int, *, by_rows: bool = False
 ) -> tuple[int, str | None] | None:
     """Returns the number of the next round and its open batch, if it has one; None if there is no round.
 
@@ -150,12 +150,13 @@ def find_next_round(
         launched: Id of the launch.
         options: Options of the round.
         rounds: How many rounds the launch has at most; -1: until nothing is due.
+        by_rows: Whether rows are read to see whether one is due.
     """
 
     def due(clock: Clock) -> Due:
         return due_at(clock, options)
 
-    return next_round(address, launched, rounds, due, options.last_job)
+    return next_round(address, launched, rounds, due, options.last_job, by_rows=by_rows)
 
 
 def _round_ticket(start: Ticket, options: RoundOptions, rounds: int) -> Ticket:

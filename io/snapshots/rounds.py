@@ -7,7 +7,7 @@ from ..storage.files import size_of
 from ..storage.places import Place
 from ..table.web_table import TableRows
 from ..tablets.file_lists import TableFiles, load_files
-from ..tablets.tablets import Due, tablets
+from ..tablets.tablets import Due, Tablet, tablets
 from .entries import DEDUP
 from .manifest import Manifest, load_manifest
 from .operations import Operation, pinned_operation, since_pinned
@@ -31,7 +31,13 @@ def history(operation: Operation) -> dict[str, Manifest]:
 
 
 def next_round(
-    address: str, launched: str, rounds: int, due: Callable[[Clock], Due], last: str = "dedup"
+    address: str,
+    launched: str,
+    rounds: int,
+    due: Callable[[Clock], Due],
+    last: str = "dedup",
+    *,
+    by_rows: bool = False,
 ) -> tuple[int, str | None] | None:
     """Returns the present round of a crawl.
 
@@ -46,6 +52,7 @@ def next_round(
         due: Function that returns the due times at a given time. A round begins only if
             a row may be due.
         last: The job that ends a round.
+        by_rows: Whether rows are read to see whether one is due, see ``may_have_due``.
 
     Returns:
         (number, the batch to finish or None); None after the last round, or if the
@@ -70,17 +77,38 @@ def next_round(
     if number <= len(open_batches):
         return number, open_batches[number - 1]
     latest = load_manifest(operation.table, operation.table.latest_snapshot())
-    if chosen is None and not may_have_due(operation.table, latest, due):
+    if chosen is None and not may_have_due(operation.table, latest, due, by_rows=by_rows):
         return None
     return number, None
 
 
-def may_have_due(table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
-    """Returns whether a row may be due."""
+def may_have_due(
+    table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Due], *, by_rows: bool = False
+) -> bool:
+    """Returns whether a row may be due.
+
+    Args:
+        table: The table.
+        manifest: Its snapshot.
+        due_at: Returns the due times at a given time.
+        by_rows: Whether to read the times of the rows where zone maps do not rule it out. Zone maps know
+            the earliest time of each file, also of rows that newer files replace.
+    """
     state_tablets = tablets(load_files(table, manifest.components.get("state")))
     due = due_at(clock_of(manifest))
     shown = table.at(manifest.snapshot)
-    return any(shown.may_have_due("state", tablet, due) for tablet in state_tablets)
+    may_have = (tablet for tablet in state_tablets if shown.may_have_due("state", tablet, due))
+    if not by_rows:
+        return any(True for _ in may_have)
+    return any(_has_due(shown, tablet, due) for tablet in may_have)
+
+
+def _has_due(table: TableRows, tablet: Tablet, due: Due) -> bool:
+    times = table.read("state", [tablet], ("fetch_time",)).get_column("fetch_time")
+    is_due = times <= due.until
+    if due.far is not None:
+        is_due |= times > due.far
+    return bool(is_due.fill_null(value=True).any())
 
 
 def unfinished_batches(manifest: Manifest, now: int) -> list[str]:

@@ -424,15 +424,15 @@ class CachedOptions(PipelineOptions):
         return views[cls]
 
 
-def pack(value: Any) -> bytes:
-    """Returns what ``unpack`` reads on a worker, also of functions that have no name."""
+def pack_code(value: Any) -> bytes:
+    """Returns what ``unpack_code`` reads on a worker, also of functions that have no name."""
     from apache_beam.internal import pickler
 
     return bytes(pickler.dumps(value))
 
 
-def unpack(packed: bytes) -> Any:
-    """Returns the value that ``pack`` has packed."""
+def unpack_code(packed: bytes) -> Any:
+    """Returns the value that ``pack_code`` has packed."""
     from apache_beam.internal import pickler
 
     return pickler.loads(packed)

@@ -27,7 +27,7 @@ from .heartbeat import beating_heart, refusal_left
 from .job_reports import job_record, report
 from .launch import launch_args, preflight, workers_elsewhere
 from .machine_use import with_engines
-from .one_worker import Sized, Stages, build_on_one_worker, engines_of
+from .one_worker import Build, Sized, Stages, build_on_one_worker, engines_of
 from .placement import Workers, first_begin, workers_for
 from .runner import make_pipeline, phases_shown, run_over_batches, run_pipeline, waits
 
@@ -36,7 +36,6 @@ _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc
                  "import_nutch")  # fmt: skip
 # Flink starts a worker for each task of a step, with an element or without. The last option counts.
 _ONE_TASK = ("--parallelism=1",)
-Build = Callable[[Any, Any], Any]
 
 
 def check_launch(

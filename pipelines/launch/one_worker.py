@@ -16,7 +16,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from ...transforms.tickets import Ticket
 from .arrival import check_worker
-from .beam_internals import pack, quick_stages, unpack
+from .beam_internals import pack_code, quick_stages, unpack_code
 from .runner import make_pipeline, run_pipeline
 
 Build = Callable[[Any, Any], Any]
@@ -106,7 +106,7 @@ class OnOneWorker(beam.PTransform):
 
     def expand(self, pipeline: Any) -> beam.PCollection[Any]:
         module = getattr(self.build, "func", self.build).__module__
-        run = _importing(module, pack((self.build, self.options, self.start)))
+        run = _importing(module, pack_code((self.build, self.options, self.start)))
         tickets = pipeline | beam.Impulse() if self.start else pipeline
         pairs = tickets | "Run" >> beam.Map(run).with_output_types(tuple[int, Any])
         if self.alone:
@@ -141,7 +141,7 @@ def run_packed(packed: bytes, ticket: Ticket) -> Ticket | None:
     Raises:
         UserError: As the job does on one machine.
     """
-    build, options, start = unpack(packed)
+    build, options, start = unpack_code(packed)
     ticket = check_worker(start[0], start[1], options) if start else ticket
     if ticket.idle:
         return ticket

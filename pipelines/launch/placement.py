@@ -15,11 +15,9 @@ from ...io.batches.batches import batch_component
 from ...io.indexing.index_run import waits_for_index
 from ...io.snapshots.entries import DEDUP
 from ...io.snapshots.manifest import Manifest, load_manifest
-from ...io.snapshots.rounds import may_have_due
 from ...io.table.opening import open_table
 from ...transforms.operations import Begin
 from ...transforms.tickets import Ticket
-from ..generating.generate_candidates import due_at
 
 # Jobs that read sources of unknown size, or request pages: their work is for all workers.
 _SPREAD = ("copy", "fetch", "freegen", "import_nutch", "import_warc", "mergedb", "sitemap")
@@ -95,9 +93,6 @@ class _BeginFinder(PipelineVisitor):
 def _has_nothing_to_do(ticket: Ticket, begin: Begin, manifest: Manifest, options: Any) -> bool:
     if begin.needs:
         return not _waits(ticket.batch, begin, manifest)
-    if begin.job == "generate":
-        table = open_table(ticket.address)
-        return not may_have_due(table, manifest, lambda clock: due_at(clock, options))
     if begin.job == "index" and not (options.full or options.retry_refused or ticket.batch):
         return not waits_for_index(open_table(ticket.address), manifest, options.index)
     if begin.job == "dedup":

@@ -20,8 +20,9 @@ from ...web.urls.row_keys import from_key
 from ..base.command import Invocation
 from ..base.live import live_view
 from ..launch.earlier_jobs import missing_rules_line
-from ..launch.job import Build, check_launch, prepare
+from ..launch.job import check_launch, prepare
 from ..launch.job_reports import report
+from ..launch.one_worker import Build
 from ..launch.runner import run_pipeline, waits
 
 _LOG = logging.getLogger("nutbeam.dry_run")

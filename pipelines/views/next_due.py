@@ -150,13 +150,14 @@ def _wait(table: WebTable, options: GenerateOptions, until: int | None, earliest
     while stop_file(table) is None and (until is None or now_ms() < until):
         if now_ms() >= earliest:
             began = time.monotonic()
-            if _may_be_due(table, options):
+            if rows_may_be_due(table, options):
                 return True
             earliest = now_ms() + int(1000 * _SHARE * (time.monotonic() - began))
         pause(poll if until is None else max(0.0, min(poll, (until - now_ms()) / 1000)))
     return False
 
 
-def _may_be_due(table: WebTable, options: GenerateOptions) -> bool:
+def rows_may_be_due(table: WebTable, options: GenerateOptions, *, by_rows: bool = False) -> bool:
+    """Returns whether a row of the newest snapshot may be due; see ``may_have_due``."""
     newest = load_manifest(table, table.latest_snapshot())
-    return may_have_due(table, newest, lambda clock: due_at(clock, options))
+    return may_have_due(table, newest, lambda clock: due_at(clock, options), by_rows=by_rows)

@@ -114,6 +114,7 @@ IMPORTS_WHAT_IS_GIVEN = {
     "pipelines/launch/job_failures.py",
     "pipelines/launch/runner_checks.py",
     "pipelines/launch/arrival.py",
+    "pipelines/launch/one_worker.py",
     "web/base/imports.py",
 }
 # Public names that several modules may define: the beginnings of these modules' paths, and why.

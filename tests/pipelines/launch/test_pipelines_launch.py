@@ -307,6 +307,9 @@ def test_packages_that_are_missing_on_workers_are_reported_in_one_line(bare, tmp
     ))  # fmt: skip
     assert list(tmp_path.iterdir()) == []
     assert nutbeam("inject", table, "http://a.com/") == 0
+    assert nutbeam("generate", table) == 0
+    nowhere = ("--connect_to", "a.com:80:127.0.0.1:1", "--server_delay", 0, "--fetch_retries", 0)
+    assert nutbeam("fetch", table, *nowhere[:-2]) == 0  # else there is nothing to parse
     install_example(tmp_path / "site")
     parse = ("parse", table, "--shared_path", *bare.options, "--parse_filters", "headings")
     code, _, said = run(*parse, PYTHONPATH=str(tmp_path / "site"))

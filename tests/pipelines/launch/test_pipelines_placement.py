@@ -4,12 +4,14 @@ import pytest
 from crawling import assert_same, contents, manifest_of, manifests_of, nutbeam, reach
 from simulated_web import SimWeb
 
-from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, invertlinks, parse, update
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.pipelines import crawl, dedup, fetch, inject, invertlinks, parse, update
 from nutbeam.pipelines.batch_tools import reparse
+from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.one_worker import build_on_one_worker
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
-from nutbeam.pipelines.round import stages_of_round
+from nutbeam.pipelines.round import find_next_round, stages_of_round
 from nutbeam.transforms.operations import Ticket
 from nutbeam.web.base.errors import NothingToDo
 
@@ -58,15 +60,6 @@ def test_a_job_that_has_nothing_to_do_ends_as_on_one_machine(table):
     pipeline = prepare(Ticket(str(table), "op"), update.build, options, FLINK)
     with pytest.raises(NothingToDo, match="no batch is parsed"):
         run_pipeline(pipeline)
-
-
-def test_without_due_pages_generate_gets_no_worker(web, tmp_path):
-    assert nutbeam("inject", tmp_path, *web.seeds) == 0
-    assert steps(tmp_path, generate.build, generate.Options)
-    assert nutbeam("round", tmp_path, *reach(web)) == 0
-    while nutbeam("round", tmp_path, *reach(web)) == 0:
-        pass
-    assert steps(tmp_path, generate.build, generate.Options) is None
 
 
 def test_dedup_of_an_empty_table_gets_no_worker(tmp_path):
@@ -133,3 +126,19 @@ def test_a_job_on_one_worker_is_one_task_of_flink(table):
     for beam_args in (FLINK, typed):
         pipeline = prepare(Ticket(str(table), "op"), dedup.build, options, beam_args)
         assert pipeline.options.get_all_options()["parallelism"] == 1
+
+
+def test_without_due_rows_nothing_is_sent_to_a_cluster(tmp_path, capfd):
+    """Zone maps still know the earlier times of rows that were fetched since."""
+    with SimWeb(hosts=1, pages=100, seed=7, crawl_delay=0) as web:
+        words = ("crawl", tmp_path, *web.seeds, *reach(web), "--rounds", -1)
+        assert nutbeam(*words, "--progress", "false") == 0
+    begin(str(tmp_path), "crawl", "op.crawl")
+    options = crawl.Options()
+    assert find_next_round(str(tmp_path), "op", options, 1)  # as far as zone maps say
+    assert find_next_round(str(tmp_path), "op", options, 1, by_rows=True) is None
+    # No job server is there.
+    assert main(["generate", str(tmp_path), "--shared_path", *FLINK]) == 1
+    assert "due" in capfd.readouterr().out
+    assert nutbeam("inject", tmp_path, "http://new.example.com/") == 0
+    assert find_next_round(str(tmp_path), "op", options, 1, by_rows=True) == (1, None)

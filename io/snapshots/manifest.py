@@ -36,7 +36,7 @@ from .entries import Batch, entries_of_record, from_fields, record_of_entries
 # older versions read. Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet
 # may have runs on its base. Format 1 is the same without runs.
 MANIFEST_FORMAT = 4
-_WITHOUT_LISTS = 3
+FORMAT_WITHOUT_LISTS = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -300,7 +300,7 @@ def store_manifest(
         False if another commit has taken its number.
     """
     entries, lists = close_batches(table, manifest.batches, manifest.components)
-    version = MANIFEST_FORMAT if lists else _WITHOUT_LISTS
+    version = MANIFEST_FORMAT if lists else FORMAT_WITHOUT_LISTS
     record: dict[str, Any] = {"format": version, WRITER: this_version()} | vars(manifest)
     record |= record_of_entries(*entries)
     if lists:

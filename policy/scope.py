@@ -240,10 +240,9 @@ def in_scope(
     >>> in_scope(pl.Series(["a.foo.com"]), pl.Series(["com.foo.b:http/"]), "domain").to_list()
     [True]
     """
-    alone = seeds is None or seeds.are_none()
     wanted = _sites(targets, mode)
     inside = (wanted == _sites(sources, mode)).fill_null(False)
-    return inside if seeds is None or alone else inside | seeds.cover(wanted, mode)
+    return inside if seeds is None else inside | seeds.cover(wanted, mode)
 
 
 def _sites(keys: pl.Series, mode: str) -> pl.Series:

@@ -47,10 +47,6 @@ class Seeds:
 
     host_keys: pl.Series = dataclasses.field(default_factory=lambda: pl.Series(dtype=pl.String))
 
-    def are_none(self) -> bool:
-        """Returns whether there are no seeds."""
-        return self.host_keys.is_empty()
-
     def domain_keys(self) -> pl.Series:
         """Returns the registered domains, reversed, each once, in order."""
         return domain_keys(self.host_keys).unique().sort()

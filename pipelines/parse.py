@@ -27,11 +27,11 @@ from .batch_tools import reparse
 from .batch_tools.reparse import batches_to_reparse
 from .launch.earlier_jobs import check_done_alike, done_with
 from .launch.job import run_each_batch, run_job
-from .parse_options import ParseOptions
+from .parse_job_options import ParseJobOptions
 from .views.rule_reports import report_job, report_one_job
 
 ARGUMENTS = (TABLE,)
-Options = ParseOptions
+Options = ParseJobOptions
 
 
 def run(invocation: Invocation) -> int:

@@ -21,7 +21,7 @@ from ..base.call_values import check_kind
 from ..base.command import DONE, CommandModule, CommandParts, Invocation, configuration
 from ..checkers.left_out import left_out_by_reason
 from ..checkers.reasons import NOT_FETCHED, NOT_PARSED, in_brackets
-from ..parse_options import ParseOptions
+from ..parse_job_options import ParseJobOptions
 from .calls import calling, read_call, with_options
 from .python_wording import in_python
 from .table_pages import PageBlock, PageHeader, PageLink, PageStructuredData
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_HOSTS = 1000
 # Of the command parse only the options count, so that neither its pipeline nor Beam is loaded.
-_PARSE = cast(CommandModule, CommandParts(ParseOptions, lambda _: DONE))
+_PARSE = cast(CommandModule, CommandParts(ParseJobOptions, lambda _: DONE))
 # What this process knows of hosts: robots.txt, when it sent its last request, back-off.
 _known_hosts: dict[str, HostRecord] = {}
 _fetching = threading.Lock()

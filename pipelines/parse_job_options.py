@@ -8,7 +8,7 @@ from .launch.job_options import BatchOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class ParseOptions(ParsePagesOptions, BatchOptions):
+class ParseJobOptions(ParsePagesOptions, BatchOptions):
     """Options of parse."""
 
     reparse: bool = option(

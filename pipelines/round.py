@@ -35,8 +35,10 @@ from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
+from .launch.launch import workers_elsewhere
 from .launch.machine_use import show_use
 from .launch.one_worker import Stages
+from .launch.placement import fits_one_worker
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
 from .views.endings import CrawlStop, had_final_answers, work_of
@@ -85,10 +87,10 @@ def run(invocation: Invocation) -> int:
     launched = options.operation or new_id()
     with beating_heart(invocation, launched) as heart:
         warn_of_missing_rules(invocation, options)
+        beam_args = _args_of_work(address, launched, options, invocation.beam_args)
         stages = stages_of_round(options, rounds=1)
-        ticket = Ticket(address, launched)
-        pipeline = prepare(ticket, stages, options, invocation.beam_args, "round")
-        show_use(options, invocation.beam_args, invocation.progress)
+        pipeline = prepare(Ticket(address, launched), stages, options, beam_args, "round")
+        show_use(options, beam_args, invocation.progress)
         with live_view(invocation.progress):
             run_over_conflicts(pipeline, address, launched)
         if not waits(pipeline):
@@ -97,6 +99,16 @@ def run(invocation: Invocation) -> int:
         manifests = manifests_of_launch(address, launched, pinned.snapshot) if pinned else []
         others = manifests_of_others(address, launched)
         return heart.ends_with(*finish(invocation, manifests, others))
+
+
+def _args_of_work(
+    address: str, launched: str, options: RoundOptions, beam_args: Sequence[str]
+) -> Sequence[str]:
+    """Returns arguments for Beam; none if they name a cluster, and a round has nothing to do there."""
+    if not workers_elsewhere(beam_args):
+        return beam_args
+    small = fits_one_worker(address, options)
+    return beam_args if find_next_round(address, launched, options, 1, by_rows=small) else []
 
 
 def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:

@@ -235,5 +235,10 @@ def _mb(number: float) -> str:
     return f"{number / 1e6:.3f}"
 
 
+def main() -> None:
+    """Prints the block."""
+    figures("--small" in sys.argv[1:])
+
+
 if __name__ == "__main__":
-    figures("--small" in sys.argv)
+    main()

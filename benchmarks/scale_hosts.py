@@ -156,13 +156,18 @@ def compare_sitemaps(folder: str, number: int) -> list[list[str]]:
     ]
 
 
-def main(small: bool) -> None:
+def main() -> None:
     """Prints both tables."""
+    small = "--small" in sys.argv[1:]
+    numbers = (SMALL_HOSTS // 100, SMALL_HOSTS if small else HOSTS)
     with tempfile.TemporaryDirectory() as folder:
-        for number in (SMALL_HOSTS // 100, SMALL_HOSTS if small else HOSTS):
-            print(*compare_seeds(folder, number), sep="\n", flush=True)
-        print(*compare_sitemaps(folder, SMALL_SITES if small else SITES), sep="\n", flush=True)
+        seeds = [row for number in numbers for row in compare_seeds(folder, number)]
+        sites = compare_sitemaps(folder, SMALL_SITES if small else SITES)
+    heads = ("hosts", "way", "own MB", "start, CPU s", "1,000 domains, CPU ms")
+    measure.table("hosts of seeds in a process", heads, seeds)
+    heads = ("hosts", "way", "partitions", "largest", "CPU us a host", "shuffled bytes a host")
+    measure.table("hosts of a sitemap job", heads, sites)
 
 
 if __name__ == "__main__":
-    main("--small" in sys.argv)
+    main()

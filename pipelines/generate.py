@@ -58,8 +58,7 @@ from .generating.survey import (
 )
 from .launch.job import run_job
 from .launch.job_options import CheckedScoringOptions, JobOptions
-from .launch.launch import workers_elsewhere
-from .launch.placement import fits_one_worker
+from .launch.one_worker import Sized
 from .views.endings import none_chosen, nothing_due
 from .views.next_due import next_url, rows_may_be_due
 
@@ -111,14 +110,12 @@ class LimitedGroups:
 def run(invocation: Invocation) -> int:
     options = invocation.options
     options = dataclasses.replace(options, operation=options.operation or new_id())
-    beam_args, address = invocation.beam_args, str(invocation.table)
-    if workers_elsewhere(beam_args):
-        small = fits_one_worker(address, options)
-        if not rows_may_be_due(open_table(address), options, by_rows=small):
-            beam_args = []  # a cluster has nothing to do
-    invocation = dataclasses.replace(invocation, options=options, beam_args=beam_args)
-    code = run_job(invocation, build, "generate")
+    invocation = dataclasses.replace(invocation, options=options)
+    code = run_job(
+        invocation, Sized(build, has_work=functools.partial(_may_choose, options)), "generate"
+    )
     if code == NOTHING_TO_DO and invocation.format == "text":
+        address = str(invocation.table)
         # Another job may have made the newest snapshot.
         pinned = pinned_operation(address, f"{options.operation}.generate")
         manifest = find_commit(pinned) if pinned else None
@@ -126,6 +123,10 @@ def run(invocation: Invocation) -> int:
         waiting = next_url(address, options, after_now=bool(counts.get(DUE)))
         print(none_chosen(counts, waiting) if counts.get(DUE) else nothing_due(waiting))
     return code
+
+
+def _may_choose(options: GenerateOptions, address: str, by_rows: bool) -> bool:
+    return rows_may_be_due(open_table(address), options, by_rows=by_rows)
 
 
 def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCollection[Ticket]:

@@ -82,9 +82,10 @@ def prepare(
     options = with_engines(options, beam_args)
     if workers_elsewhere(beam_args):
         here = None if isinstance(build, Stages) else _prepare_here(ticket, build, options, [])
-        rows = build.rows if isinstance(build, Sized) else 0
-        needed = workers_for(ticket, first_begin(here) if here else None, options, rows)
-        if here and needed is Workers.NONE:
+        sized = build if isinstance(build, Sized) else Sized(build)
+        needed = workers_for(ticket, first_begin(here) if here else None, options, sized.rows)
+        idle = needed is Workers.NONE or not sized.has_work(ticket.address, needed is Workers.ONE)
+        if here and idle:
             return here
         return _prepare_elsewhere(ticket, build, options, beam_args, job, needed)
     return _prepare_here(ticket, build, options, [*launch_args(options, beam_args), *beam_args])

@@ -46,15 +46,18 @@ class Stages:
 
 @dataclasses.dataclass(frozen=True)
 class Sized:
-    """A job that also reads what is not in the table.
+    """A job that knows more of its work than the manifest does.
 
     Attributes:
         build: Builds its pipeline.
-        rows: About how many rows it reads.
+        rows: About how many rows it reads that are not in the table.
+        has_work: Tells, from the table's address and whether the job fits one worker, whether it may have
+            something to do.
     """
 
     build: Build
-    rows: int
+    rows: int = 0
+    has_work: Callable[[str, bool], bool] = lambda _address, _small: True
 
     def __call__(self, tickets: beam.PCollection[Ticket], options: Any) -> Any:
         return self.build(tickets, options)

@@ -84,11 +84,13 @@ def below(graph, transform):
 
 def behind_another(transform, producers):
     """Returns whether a Reshuffle is reached, against the stream, before a grouping."""
-    waiting = list(transform.inputs.values())
+    waiting, seen = list(transform.inputs.values()), set()
     while waiting:
-        before = producers.get(waiting.pop())
-        if before is None or before.spec.urn == GROUP:
+        name = waiting.pop()
+        before = producers.get(name)
+        if name in seen or before is None or before.spec.urn == GROUP:
             continue
+        seen.add(name)
         if before.spec.urn == RESHUFFLE:
             return True
         waiting += before.inputs.values()

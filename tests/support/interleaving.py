@@ -21,13 +21,14 @@ from nutbeam.pipelines.base.command import Invocation
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.generating import survey
 from nutbeam.pipelines.updating import file_changes
-from nutbeam.transforms import apply_changes
+from nutbeam.transforms import apply_changes, tickets
 from nutbeam.transforms import operations as steps
 from nutbeam.transforms.wiring import in_process
 
 # What functions of ours are called by, each at a step of some job.
 GATES = [
-    *((steps, name) for name in ("begin", "commit", "next_batch")),
+    *((tickets, name) for name in ("begin", "next_batch")),
+    (steps, "commit"),
     (operations, "create_exclusive"),
     *((written, name) for name in ("store_files", "store_manifest")),
     (apply_changes, "plan_ranges"),

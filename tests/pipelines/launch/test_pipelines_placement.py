@@ -138,7 +138,7 @@ def test_without_due_rows_nothing_is_sent_to_a_cluster(tmp_path, capfd, monkeypa
     options = crawl.Options()
     assert find_next_round(str(tmp_path), "op", options, 1)  # as far as zone maps say
     assert find_next_round(str(tmp_path), "op", options, 1, by_rows=True) is None
-    # No job server is there; a round looks for one in any case.
+    # No job server is there, which is not looked for.
     monkeypatch.setattr("nutbeam.pipelines.launch.job.preflight", lambda *_, **__: None)
     for job in (["generate"], ["round", *AGENT]):
         assert main([*job, str(tmp_path), "--shared_path", *FLINK]) == 1

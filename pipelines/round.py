@@ -107,6 +107,7 @@ def _args_of_work(
     """Returns arguments for Beam; none if they name a cluster, and a round has nothing to do there."""
     if not workers_elsewhere(beam_args):
         return beam_args
+    begin(address, "crawl", f"{launched}.crawl")  # as a worker would do
     small = fits_one_worker(address, options)
     return beam_args if find_next_round(address, launched, options, 1, by_rows=small) else []
 

@@ -145,3 +145,10 @@ def test_without_due_rows_nothing_is_sent_to_a_cluster(tmp_path, capfd, monkeypa
         assert "due" in capfd.readouterr().out
     assert nutbeam("inject", tmp_path, "http://new.example.com/") == 0
     assert find_next_round(str(tmp_path), "op", options, 1, by_rows=True) == (1, None)
+    sent = []
+    monkeypatch.setattr(
+        "nutbeam.pipelines.round.run_over_conflicts",
+        lambda pipeline, *_: sent.append(type(pipeline.runner).__name__),
+    )
+    main(["round", *AGENT, str(tmp_path), "--shared_path", *FLINK])
+    assert sent == ["PortableRunner"]

@@ -29,8 +29,8 @@ PORTABLE_RUNNERS = ("flinkrunner", "portablerunner", "sparkrunner")
 _HELP: Mapping[str, Literal["usual", "all"]] = {
     "-h": "usual", "--help": "usual", "--help_all": "all", "--help-all": "all",
 }  # fmt: skip
-# Beam has it, too, but with no effect on requests.
-_NOT_THAT_OF_BEAM = "user_agent"
+# Beam has them, too, but with no effect: on requests, and on a job, which would run for real.
+_NOT_THOSE_OF_BEAM = ("user_agent", "dry_run")
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
 
 
@@ -126,7 +126,7 @@ def split(
             typed.values.setdefault(name, []).append(value)
         elif typed.help or any(each in _HELP for each in words):
             continue
-        elif beam_parser is None or name == _NOT_THAT_OF_BEAM:
+        elif beam_parser is None or name in _NOT_THOSE_OF_BEAM:
             raise refuse_flag(flag)
         else:
             typed.beam_args += _beam_words(word, words, beam_parser(), refuse_flag, argv)

@@ -32,6 +32,10 @@ class UseOptions(Protocol):
         """See ``GenerateOptions``."""
 
     @property
+    def queue_mode(self) -> str:
+        """See ``QueueOptions``."""
+
+    @property
     def parse_processes(self) -> int:
         """See ``PoolOptions``."""
 
@@ -93,7 +97,7 @@ def uses_of(options: UseOptions, beam_args: Sequence[str]) -> dict[str, int | st
     cores, threads = usable_cores(), pl.thread_pool_size()
     if is_one_process(beam_args):
         limits = parser_limits(options.parse_processes, options.all_parsers_memory)
-        shown: dict[str, int | str] = {"cores": cores, "engines": engines_here(options)}
+        shown: dict[str, int | str] = {"cores": cores, "engines": _engines_used(options)}
     else:
         workers = int(beam_options(beam_args).get_all_options().get("direct_num_workers") or 1)
         limits = share_of_worker(cores, usable_memory(), workers)
@@ -101,6 +105,13 @@ def uses_of(options: UseOptions, beam_args: Sequence[str]) -> dict[str, int | st
     memory = {} if limits.memory is None else {"parser_memory_mib": limits.memory >> 20}
     parsers = options.parse_processes or limits.processes
     return {**shown, "parsers": parsers, **memory, "polars_threads": threads}
+
+
+def _engines_used(options: UseOptions) -> int:
+    """Returns how many engines a large batch uses: at most one for each of its partitions."""
+    partitions = options.num_fetchers or (1 if options.queue_mode == "ip" else None)
+    engines = engines_here(options)
+    return engines if partitions is None else min(engines, partitions)
 
 
 def use_line(uses: Mapping[str, int | str]) -> str:

@@ -61,26 +61,29 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
         UserError: A worker has raised it, with its own message and exit code.
         JobFailed: The job failed for another reason; the message is the innermost cause.
     """
+    standard = pipeline.options.view_as(StandardOptions)
+    runner = standard.runner
     try:
         # The test's round trip through the runner API costs time in every round of a crawl.
         result = pipeline.run(test_runner_api=False)
         if waits(pipeline):
             result.wait_until_finish()
     except KeyboardInterrupt as error:
-        raise _interrupt_error(pipeline) from error
+        raise _interrupt_error(runner) from error
     except Exception as error:
         if any(isinstance(cause, KeyboardInterrupt) for cause in causes(error)):
-            raise _interrupt_error(pipeline) from error  # Beam has converted the interrupt
+            raise _interrupt_error(runner) from error  # Beam has converted the interrupt
         raise user_error(error) from error
+    finally:
+        standard.runner = runner  # PortableRunner removes it, but each round runs this pipeline
     if result.state in (PipelineState.FAILED, PipelineState.CANCELLED):
         raise JobFailed(f"the job ended as {result.state.lower()}")
     return result
 
 
-def _interrupt_error(pipeline: beam.Pipeline) -> KeyboardInterrupt:
-    runner = str(pipeline.options.view_as(StandardOptions).runner or "").lower()
+def _interrupt_error(runner: str | None) -> KeyboardInterrupt:
     words = ["a job that was submitted goes on: cancel it where it runs"]
-    return KeyboardInterrupt(*(words if runner.startswith(_CLUSTERS) else []))
+    return KeyboardInterrupt(*(words if (runner or "").lower().startswith(_CLUSTERS) else []))
 
 
 def only_submits(beam_args: Sequence[str]) -> bool:

@@ -314,7 +314,17 @@ def test_processes_that_parse_fit_the_container_of_their_worker():
 
 def memory_limit(text):
     number, unit = re.fullmatch(r"(\d+)(\w+)", text).groups()
-    return int(number) << {"g": 30, "Gi": 30, "Mi": 20}[unit]
+    return int(number) << {"g": 30, "Gi": 30, "Mi": 20, "m": 20}[unit]
+
+
+def test_the_readme_asks_for_the_memory_that_the_containers_may_take():
+    services, flink = compose()["services"].values(), next(iter(settings()))
+    sizes = [s["mem_limit"] for s in services if s.get("command") == ["--worker_pool"]]
+    names = [s["command"] for s in services if "FLINK_PROPERTIES" in s.get("environment", {})]
+    sizes += [flink[f"{name}.memory.process.size"] for name in names]
+    [asked] = re.findall(r"(\d+) GB of memory", README.read_text("utf-8"))
+    assert len(sizes) == 5
+    assert sum(map(memory_limit, sizes)) <= int(asked) << 30
 
 
 def test_workers_reach_public_addresses_only():

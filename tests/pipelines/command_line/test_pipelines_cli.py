@@ -199,6 +199,8 @@ def test_bad_usage_is_one_line_that_quotes_the_value(fake, capsys, words, messag
         ),
         (["T", "-top-n", "5"], "unknown option '-top-n'; did you mean '--top_n'?"),
         (["T", "--rounds", "5"], "'--rounds' is an option of crawl, not of fake"),
+        # Beam has this one, and would run the job.
+        (["T", "--dry_run"], "'--dry_run' is an option of filterdb, not of fake"),
         (["T", "-x"], "unknown option '-x'"),
         (
             ["T", "--direct_num_worker=2"],

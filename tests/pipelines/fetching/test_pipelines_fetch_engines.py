@@ -164,6 +164,10 @@ def test_first_line_of_a_crawl_names_its_engines(web, tmp_path, monkeypatch, cap
     main([*map(str, words), "--log_format", "json"])
     (uses,) = (record.nutbeam_fields for record in caplog.records if is_of_use(record))
     assert (uses["cores"], uses["engines"], uses["parsers"]) == (16, 4, 3)
+    # A batch of one partition is for one engine.
+    for few in (("--queue_mode", "ip"), ("--num_fetchers", "1")):
+        main([*map(str, words), *few, "--progress", "true"])
+        assert "uses 16 cores: 1 fetch engine, " in capsys.readouterr().err
 
 
 def is_of_use(record):

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from crawling import nutbeam, reach
@@ -15,7 +16,7 @@ from nutbeam.io.reading.watched_table import read_watched
 from nutbeam.pipelines.base.live import live_view
 from nutbeam.pipelines.launch.beam_internals import new_pipeline
 from nutbeam.pipelines.launch.relay import relayed_phases
-from nutbeam.pipelines.launch.runner import works_here
+from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline, works_here
 from nutbeam.web.base.errors import JobFailed
 from nutbeam.web.base.progress import Progress
 
@@ -97,3 +98,11 @@ def test_a_phase_that_other_processes_leave_unfinished_is_shown_with_its_pages(w
 def test_the_work_of_clusters_and_worker_processes_is_done_elsewhere(words, is_here):
     pipeline = new_pipeline(PipelineOptions(words), "FnApiRunner")
     assert works_here(pipeline) is is_here
+
+
+def test_a_pipeline_that_runs_again_still_works_elsewhere():
+    words = ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK"]
+    pipeline = make_pipeline(words)
+    _ = pipeline | beam.Create([1])
+    run_pipeline(pipeline)
+    assert not works_here(pipeline)

@@ -6,12 +6,7 @@ The crawl is pinned to one core and to two (or to as many as are named), by turn
 and threads of polars follow from that. Budget: a round on two cores gains 1.8 times.
 
 nginx serves the pages. It is pinned outside of the crawl's cores if the machine has another one, else to
-the same ones; its CPU time is shown.
-
-Others may compute on the machine, so beside the time that a round took, the time is shown that it would
-have taken alone: a sampler looks every 30 ms how many threads of the crawl and of nginx want a core. CPU
-time counts divided by this number, but not by more than the cores; while none wants one, the time itself
-counts.
+the same ones; its CPU time is shown. The machine must be quiet: the gain is that of the time that passed.
 """
 
 import contextlib
@@ -31,7 +26,9 @@ from collections.abc import Iterator, Sequence
 import measure
 
 REPEATS = 3
-_INTERVAL_S = 0.03
+_INTERVAL_S = (
+    1.0  # between two looks at CPU times: what a process uses after the last one is not seen
+)
 
 
 @dataclasses.dataclass
@@ -40,31 +37,28 @@ class Round:
 
     Attributes:
         wall: Time, s.
-        alone: Time on a machine without others, s.
         cpu: CPU time of the crawl, s, and of the processes by kind: ``engines``, ``parsers``.
         server: CPU time of nginx, s.
         uses: What the crawl says that it uses.
     """
 
     wall: float = 0.0
-    alone: float = 0.0
     cpu: dict[str, float] = dataclasses.field(default_factory=dict)
     server: float = 0.0
     uses: str = ""
 
 
 class Sampler(threading.Thread):
-    """Adds up CPU time and the number of threads that want a core, of a process and its children.
+    """Adds up the CPU time of a process and its children.
 
     Args:
         root: Id of the process.
         server: Ids of the processes of nginx.
-        cores: Number of cores of the crawl.
     """
 
-    def __init__(self, root: int, server: Sequence[int], cores: int) -> None:
+    def __init__(self, root: int, server: Sequence[int]) -> None:
         super().__init__(daemon=True)
-        self._root, self._server, self._cores = root, server, cores
+        self._root, self._server = root, server
         self._over = threading.Event()
         self._seen: dict[tuple[int, int], float] = {}
         self._at = 0.0
@@ -84,24 +78,19 @@ class Sampler(threading.Thread):
     def look(self) -> None:
         """Takes a sample, which counts if ``counts`` is set."""
         with self._lock:
-            wanting, used = 0, {"engines": 0.0, "parsers": 0.0, "server": 0.0}
+            used = {"engines": 0.0, "parsers": 0.0, "server": 0.0}
             for pid, kind in [*self._crawl(), *((pid, "server") for pid in self._server)]:
-                for state, seconds in self._threads(pid):
-                    wanting += state == "R"
-                    used[kind] += seconds
+                used[kind] += sum(self._threads(pid))
             now = time.monotonic()
             if self.counts:
-                self._add(now - self._at, wanting, used)
+                self._add(now - self._at, used)
             self._at = now
 
-    def _add(self, seconds: float, wanting: int, used: dict[str, float]) -> None:
+    def _add(self, seconds: float, used: dict[str, float]) -> None:
         self.round.wall += seconds
         self.round.server += used.pop("server")
         for kind, cpu in used.items():
             self.round.cpu[kind] = self.round.cpu.get(kind, 0.0) + cpu
-        spent = sum(used.values())
-        least = spent / min(self._cores, max(1, wanting))
-        self.round.alone += least if wanting else max(least, seconds)
 
     def _crawl(self) -> Iterator[tuple[int, str]]:
         ids = [self._root]
@@ -112,14 +101,13 @@ class Sampler(threading.Thread):
                 for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
                     ids += map(int, path.read_text().split())
 
-    def _threads(self, pid: int) -> Iterator[tuple[str, float]]:
-        """Yields the state of each thread, and its CPU time since the last sample, s."""
+    def _threads(self, pid: int) -> Iterator[float]:
+        """Yields the CPU time of each thread since the last look, s."""
         for folder in pathlib.Path(f"/proc/{pid}/task").glob("*"):
             with contextlib.suppress(OSError):
-                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
                 seconds = int((folder / "schedstat").read_text().split()[0]) / 1e9
                 key = pid, int(folder.name)
-                yield state, seconds - self._seen.get(key, 0.0)
+                yield seconds - self._seen.get(key, 0.0)
                 self._seen[key] = seconds
 
 
@@ -138,7 +126,7 @@ def crawl_round(
         text=True,
     )  # fmt: skip
     os.sched_setaffinity(0, own)
-    sampler = Sampler(process.pid, server, len(cores))
+    sampler = Sampler(process.pid, server)
     sampler.start()
     assert process.stderr is not None
     for line in process.stderr:
@@ -212,8 +200,8 @@ def _show(runs: dict[int, list[Round]], pages: int, there: int) -> None:
     for number, one in medians.items():
         where = "outside" if number < there else "on these cores"
         cpu = sum(one.cpu.values())
-        rows.append((number, one.wall, one.alone, first.alone / one.alone, cpu, one.server, where))
-    heads = ("cores", "seconds", "alone", "gain", "CPU s", "nginx CPU s", "nginx runs")
+        rows.append((number, one.wall, first.wall / one.wall, cpu, one.server, where))
+    heads = ("cores", "seconds", "gain", "CPU s", "nginx CPU s", "nginx runs")
     measure.table(
         f"a round of {pages:,} pages; median of {len(next(iter(runs.values())))}", heads, rows
     )
@@ -233,7 +221,7 @@ def _median(rounds: Sequence[Round]) -> Round:
     cpu = {
         kind: statistics.median(one.cpu[kind] for one in rounds) for kind in ("engines", "parsers")
     }
-    return Round(median("wall"), median("alone"), cpu, median("server"))
+    return Round(median("wall"), cpu, median("server"))
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ from nutbeam.pipelines import dedup, fetch, generate, inject
 from nutbeam.pipelines.fetching import host_findings
 from nutbeam.pipelines.generating import survey
 from nutbeam.pipelines.updating import file_changes
-from nutbeam.transforms import apply_changes, for_each, parse_pages
+from nutbeam.transforms import apply_changes, for_each, parse_pages, tickets
 from nutbeam.transforms import operations as steps
 from nutbeam.web.urls.row_keys import from_key
 
@@ -92,7 +92,7 @@ def both(owner, name, at=1):
 
 # The first and the last step of every job; the manifest is there after the third.
 ENDS = [
-    *both(steps, "begin"),
+    *both(tickets, "begin"),
     Trap(written, "store_files"),
     *both(written, "store_manifest"),
     Trap(steps, "commit_job"),

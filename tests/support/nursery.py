@@ -120,7 +120,7 @@ def _child(words, tablet_rows, out, theirs):
     from nutbeam.io.snapshots import commit as written
     from nutbeam.io.storage.table_sizes import replaced_sizes
     from nutbeam.pipelines.command_line.cli import main
-    from nutbeam.transforms import operations as steps
+    from nutbeam.transforms import tickets as steps
 
     def announce(owner, name, before, after=""):
         real = getattr(owner, name)

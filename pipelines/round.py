@@ -32,7 +32,7 @@ from .base.live import live_view
 from .generating.generate_candidates import due_at
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
-from .launch.job import check_launch, prepare
+from .launch.job import check_launch, is_staged, prepare
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
 from .launch.launch import workers_elsewhere
@@ -105,7 +105,7 @@ def _args_of_work(
     address: str, launched: str, options: RoundOptions, beam_args: Sequence[str]
 ) -> Sequence[str]:
     """Returns arguments for Beam; none if they name a cluster, and a round has nothing to do there."""
-    if not workers_elsewhere(beam_args):
+    if not workers_elsewhere(beam_args) or is_staged(beam_args):
         return beam_args
     begin(address, "crawl", f"{launched}.crawl")  # as a worker would do
     small = fits_one_worker(address, options)

@@ -36,6 +36,8 @@ _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc
                  "import_nutch")  # fmt: skip
 # Flink starts a worker for each task of a step, with an element or without. The last option counts.
 _ONE_TASK = ("--parallelism=1",)
+# What Dataflow gives the launcher of a template.
+_STAGED = "--template_location"
 
 
 def check_launch(
@@ -77,9 +79,12 @@ def prepare(
 ) -> beam.Pipeline:
     """Builds the pipeline of a ticket; a cluster shows it under the job's name.
 
-    On a cluster, a job that has nothing to do runs in this process, and a small one on one worker.
+    On a cluster, a job that has nothing to do runs in this process, and a small one on one worker. A job
+    that is staged for a template is submitted in any case, since its launcher waits for it.
     """
     options = with_engines(options, beam_args)
+    if is_staged(beam_args):
+        return _prepare_elsewhere(ticket, build, options, beam_args, job, Workers.ALL)
     if workers_elsewhere(beam_args):
         here = None if isinstance(build, Stages) else _prepare_here(ticket, build, options, [])
         sized = build if isinstance(build, Sized) else Sized(build)
@@ -89,6 +94,11 @@ def prepare(
             return here
         return _prepare_elsewhere(ticket, build, options, beam_args, job, needed)
     return _prepare_here(ticket, build, options, [*launch_args(options, beam_args), *beam_args])
+
+
+def is_staged(beam_args: Sequence[str]) -> bool:
+    """Returns whether a job is staged for a template of Dataflow, and not submitted from here."""
+    return any(arg.startswith(_STAGED) for arg in beam_args)
 
 
 def _prepare_here(

@@ -23,7 +23,7 @@ TIMES = 5
 
 
 def write_hosts(table: str, number: int, seed: bool) -> None:
-    """Makes a table with a host table of so many hosts, in as many domains."""
+    """Makes a table whose host table has a number of hosts, each in a domain of its own."""
     from nutbeam.io.snapshots.commit import commit
     from nutbeam.io.snapshots.operations import begin
     from nutbeam.io.tablets.resolve import write_bases

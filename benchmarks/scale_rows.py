@@ -56,7 +56,7 @@ def measure_size(folder: pathlib.Path, rows: int, pages: int) -> dict[str, measu
 
 def show(sizes: Sequence[int], figures: Sequence[dict[str, measure.Figures]], pages: int) -> None:
     """Prints the figures of two tables, and whether the bars are met."""
-    made = [figure["make"] for figure in figures]
+    making = [figure["make"] for figure in figures]
     heads = ("", *(f"{rows:,} rows" for rows in sizes), "ratio", "ns or bytes a further row")
     further = sizes[1] - sizes[0]
     shown: list[tuple[object, ...]] = []
@@ -65,10 +65,10 @@ def show(sizes: Sequence[int], figures: Sequence[dict[str, measure.Figures]], pa
         more = (values[1] - values[0]) * scale / further
         shown.append((what, *values, values[1] / values[0], more))
 
-    line("made: seconds", [one.work for one in made])
-    line("made: CPU s", [one.cpu for one in made])
-    line("made: MB on disk", [one.result["bytes"] / 1e6 for one in made], 1e6)
-    line("made: peak memory, MB", [one.peak / 1e6 for one in made], 1e6)
+    line("made: seconds", [one.work for one in making])
+    line("made: CPU s", [one.cpu for one in making])
+    line("made: MB on disk", [one.result["bytes"] / 1e6 for one in making], 1e6)
+    line("made: peak memory, MB", [one.peak / 1e6 for one in making], 1e6)
     for job in ("generate", "update"):
         used = [figure[job] for figure in figures]
         line(f"{job}: seconds", [one.work for one in used])

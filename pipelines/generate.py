@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from ..io.batches.batches import batch_component, remove_aside, take_up, write_file
 from ..io.snapshots.entries import Batch
+from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation, find_commit, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
@@ -44,7 +45,7 @@ from ..transforms.partition import GroupByHost, grouped_by_hash
 from ..transforms.tickets import Ticket
 from ..transforms.wiring.display import Displayed
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
-from .generating.generate_candidates import CHOSEN_COLUMNS
+from .generating.generate_candidates import CHOSEN_COLUMNS, rows_may_be_due
 from .generating.generate_rules import CHOOSING
 from .generating.survey import (
     CANDIDATES,
@@ -60,7 +61,7 @@ from .launch.job import run_job
 from .launch.job_options import CheckedScoringOptions, JobOptions
 from .launch.one_worker import Sized
 from .views.endings import none_chosen, nothing_due
-from .views.next_due import next_url, rows_may_be_due
+from .views.next_due import next_url
 
 ARGUMENTS = (TABLE,)
 # Largest size of a file of the fetch list; a shuffle groups its rows.
@@ -126,7 +127,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _may_choose(options: GenerateOptions, address: str, by_rows: bool) -> bool:
-    return rows_may_be_due(open_table(address), options, by_rows=by_rows)
+    manifest = newest_manifest(address)
+    return rows_may_be_due(open_table(address), manifest, options, by_rows=by_rows)
 
 
 def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCollection[Ticket]:

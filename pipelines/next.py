@@ -10,14 +10,14 @@ from typing import Any
 from ..io.indexing.index_run import waits_for_index
 from ..io.snapshots.entries import DEDUP
 from ..io.snapshots.manifest import Manifest, newest_manifest
-from ..io.snapshots.rounds import may_have_due, stop_file
+from ..io.snapshots.rounds import stop_file
 from ..io.table.opening import open_table
 from ..policy.generating.selection import GenerateOptions
 from ..policy.inlinks.edges import LINKS_COMPONENT
 from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, invertlinks, parse, update
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
-from .generating.generate_candidates import due_at
+from .generating.generate_candidates import rows_may_be_due
 from .indexing import index as indexing_job
 from .launch.job import run_job
 from .launch.job_reports import report
@@ -72,9 +72,9 @@ def _run_phase(invocation: Invocation) -> int:
 
 
 def _may_be_due(address: str, manifest: Manifest, options: GenerateOptions) -> bool:
-    if stop_file(open_table(address)) is not None:
-        return False  # open batches are finished, but no new one begins
-    return may_have_due(open_table(address), manifest, lambda clock: due_at(clock, options))
+    table = open_table(address)
+    # With a stop file open batches are finished, but no new one begins.
+    return stop_file(table) is None and rows_may_be_due(table, manifest, options)
 
 
 def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:

@@ -15,7 +15,7 @@ import apache_beam as beam
 
 from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
-from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinished_batches
+from ..io.snapshots.rounds import next_round, stop_file, unfinished_batches
 from ..io.storage.least_free import low_message
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
@@ -29,16 +29,14 @@ from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, parse, update
 from .base.command import DONE, NOTHING_FETCHED, TABLE, Invocation
 from .base.live import live_view
-from .generating.generate_candidates import due_at
+from .generating.generate_candidates import due_at, rows_may_be_due
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
-from .launch.job import check_launch, is_staged, prepare
+from .launch.job import check_launch, prepare
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
-from .launch.launch import workers_elsewhere
 from .launch.machine_use import show_use
-from .launch.one_worker import Stages
-from .launch.placement import fits_one_worker
+from .launch.one_worker import Sized, Stages
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
 from .views.endings import CrawlStop, had_final_answers, work_of
@@ -87,10 +85,12 @@ def run(invocation: Invocation) -> int:
     launched = options.operation or new_id()
     with beating_heart(invocation, launched) as heart:
         warn_of_missing_rules(invocation, options)
-        beam_args = _args_of_work(address, launched, options, invocation.beam_args)
-        stages = stages_of_round(options, rounds=1)
-        pipeline = prepare(Ticket(address, launched), stages, options, beam_args, "round")
-        show_use(options, beam_args, invocation.progress)
+        has_work = functools.partial(_has_round, launched, options)
+        stages = Sized(stages_of_round(options, rounds=1), has_work=has_work)
+        pipeline = prepare(
+            Ticket(address, launched), stages, options, invocation.beam_args, "round"
+        )
+        show_use(options, invocation.beam_args, invocation.progress)
         with live_view(invocation.progress):
             run_over_conflicts(pipeline, address, launched)
         if not waits(pipeline):
@@ -101,15 +101,9 @@ def run(invocation: Invocation) -> int:
         return heart.ends_with(*finish(invocation, manifests, others))
 
 
-def _args_of_work(
-    address: str, launched: str, options: RoundOptions, beam_args: Sequence[str]
-) -> Sequence[str]:
-    """Returns arguments for Beam; none if they name a cluster, and a round has nothing to do there."""
-    if not workers_elsewhere(beam_args) or is_staged(beam_args):
-        return beam_args
+def _has_round(launched: str, options: RoundOptions, address: str, by_rows: bool) -> bool:
     begin(address, "crawl", f"{launched}.crawl")  # as a worker would do
-    small = fits_one_worker(address, options)
-    return beam_args if find_next_round(address, launched, options, 1, by_rows=small) else []
+    return find_next_round(address, launched, options, 1, by_rows=by_rows) is not None
 
 
 def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
@@ -202,7 +196,7 @@ def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None
     waits = (
         invocation.arguments.get("seeds")
         or unfinished_batches(manifest, now_ms())
-        or may_have_due(table, manifest, lambda clock: due_at(clock, options))
+        or rows_may_be_due(table, manifest, options)
     )
     if waits and (line := missing_rules_line(invocation)):
         _LOG.warning("%s", line)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..io.snapshots.commit import CommitTerms, commit
@@ -21,6 +20,7 @@ from ..policy.purging import Purge
 from ..web.base.progress import PROGRESS
 from .tickets import Ticket, begin_job, newest_of
 from .wiring.display import Displayed
+from .wiring.in_process import in_window
 from .wiring.metrics import count
 from .wiring.phase_logs import log_end, logs_of
 
@@ -54,7 +54,6 @@ class Begin(Displayed):
         return tickets | "Begin" >> begins.with_output_types(Operation)
 
 
-_WINDOW = GlobalWindow()
 Opens = Callable[[Operation, dict[str, int]], Batch | None]
 
 
@@ -178,7 +177,7 @@ class GatherReports(beam.DoFn):
         reports = gather_written(self._reports)
         address = max((report.address for report in reports), default="")
         for report in store_reports(open_table(address).files, reports) if address else reports:
-            yield WindowedValue(_on_one_key(report), _WINDOW.max_timestamp(), (_WINDOW,))
+            yield in_window(_on_one_key(report))
 
 
 def _split_elements(

@@ -8,109 +8,33 @@ import atexit
 import contextlib
 import dataclasses
 import functools
-import os
-import pickle
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pyarrow as pa
 
 from ...web.base.errors import UserError
-from ...web.base.imports import safe_environment
 from ...web.base.terminal import Relay
 from ..storage.arrow_files import read_arrow, write_arrow
 from ..storage.processes import scratch
 from ..tablets.written import sum_counts
 from .parse_worker import (
-    OUT_OF_MEMORY,
-    PIPE_CLOSED,
     Begun,
     Done,
     Job,
-    working_folder,
 )
+from .parser_child import PARSER_GRACE_S, ParserChild
 from .parser_limits import memory_of, parser_limits
 
 # The reason for the end of a process, with details after a space.
 OVER_TOTAL = "out_of_memory all processes that parse had more than --all_parsers_memory together"
-# Longest time for the start of a child, and for the work on all pages of a job together.
-_GRACE_S = 60.0
-_GONE_S = 5.0
 _HEARD_S = 0.1
-# One thread per child: the pool itself uses all cores. Memory that allocators only reserve
-# counts against the limit, too; without these settings they reserve gigabytes.
-_SPARING = {
-    **dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1"),
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "MALLOC_ARENA_MAX": "2",
-}
-
-
-class _Child:
-    def __init__(self, module: str, memory: int, scratch: str, stderr: int | None) -> None:
-        # This folder and the temporary files of plug-ins are removed with the child.
-        self._folder = tempfile.mkdtemp(dir=scratch)
-        ours, theirs = Pipe()
-        self.connection: Connection = ours
-        environment = safe_environment(os.environ) | _SPARING | {"TMPDIR": self._folder}
-        # Imports the module by name: as __main__ it could not pickle its messages.
-        call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r}, {os.getpid()})"
-        program = f"import {module}; from nutbeam.io.parsing import parse_worker as w; {call}"
-        command = [sys.executable, "-c", program]
-        self.process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=stderr, process_group=0,
-        )  # fmt: skip
-        theirs.close()
-        self.job: int | None = None
-        self.row: int | None = None
-        self.plugin = ""  # at work: what its fault is called
-        self.deadline = 0.0
-
-    def start(self, number: int, job: Job) -> None:
-        self.job, self.row, self.plugin = number, None, ""
-        self.deadline = time.monotonic() + _GRACE_S
-        self.connection.send_bytes(pickle.dumps((working_folder(), job)))
-
-    def end(self) -> str:
-        """Ends the process and its child processes; returns the reason of its end."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            # The pipe closes a moment before the process is gone.
-            self.process.wait(_GONE_S if self.connection.closed else 0)
-        code = self.process.poll()
-        if code is None and self.connection.closed:
-            code = PIPE_CLOSED  # the process has not noticed it yet
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        return _why(code)
-
-
-def _why(code: int | None) -> str:
-    """Returns the reason for the end of a process, with details after a space.
-
-    >>> _why(-11), _why(3), _why(OUT_OF_MEMORY), _why(None)
-    ('crashed SIGSEGV', 'crashed exit code 3', 'out_of_memory', 'timeout')
-    >>> _why(PIPE_CLOSED)
-    'crashed its pipe was closed'
-    """
-    if code is None or code == -signal.SIGALRM:
-        return "timeout"
-    reasons = {OUT_OF_MEMORY: "out_of_memory", PIPE_CLOSED: "crashed its pipe was closed"}
-    reasons |= {-number: f"crashed {number.name}" for number in signal.Signals}
-    other = f"crashed exit code {code}" if code >= 0 else f"crashed signal {-code}"
-    return reasons.get(code, other)
 
 
 class ParserDied(UserError):
@@ -326,7 +250,7 @@ class ParsePool:
         with contextlib.suppress(OSError, ValueError):  # another thread has ended that child
             wait([child.connection for child in busy], max(0.0, min(seconds, _HEARD_S)))
 
-    def _busy(self) -> list[_Child]:
+    def _busy(self) -> list[ParserChild]:
         return [child for child in self._children if child.job is not None]
 
     def _hand_out(self) -> None:
@@ -344,7 +268,7 @@ class ParsePool:
                     self._replace(self._children[place])
                     self._children[place].start(number, job)
 
-    def _give_up(self, child: _Child, reason: str = "") -> None:
+    def _give_up(self, child: ParserChild, reason: str = "") -> None:
         """Ends a child that died, took too long or is too large; another one parses the rest of its job."""
         number = child.job
         assert number is not None
@@ -376,7 +300,7 @@ class ParsePool:
         self._relay.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _hear(self, child: _Child) -> None:
+    def _hear(self, child: ParserChild) -> None:
         """Receives all messages of a child: rows that it begins, plug-ins at work, and results."""
         while child.job is not None and child.connection.poll():
             message = child.connection.recv()
@@ -386,7 +310,7 @@ class ParsePool:
                 self._running[number] = dataclasses.replace(job, slices=whole)
             elif isinstance(message, int):
                 # After the last row comes the work on all rows of a slice together.
-                limit = job.task.page_timeout if message < job.slices[0][1] else _GRACE_S
+                limit = job.task.page_timeout if message < job.slices[0][1] else PARSER_GRACE_S
                 child.row, child.deadline = message, time.monotonic() + limit
                 child.plugin = ""
             elif isinstance(message, str):
@@ -397,11 +321,11 @@ class ParsePool:
             else:
                 self._take_slice(child, number, job, message)
 
-    def _take_slice(self, child: _Child, number: int, job: Job, done: Done) -> None:
+    def _take_slice(self, child: ParserChild, number: int, job: Job, done: Done) -> None:
         self._slices.setdefault(number, []).append(_take(done))
         if len(job.slices) > 1:
             self._running[number] = dataclasses.replace(job, slices=job.slices[1:])
-            child.row, child.deadline = None, time.monotonic() + _GRACE_S
+            child.row, child.deadline = None, time.monotonic() + PARSER_GRACE_S
         else:
             child.job = None
             self._end(number, job, _join_slices(self._slices[number]))
@@ -413,14 +337,14 @@ class ParsePool:
         self._finished[number] = result
         _forget(job)
 
-    def _replace(self, child: _Child) -> str:
+    def _replace(self, child: ParserChild) -> str:
         """Replaces a child; returns why it ended."""
         why = child.end()
         self._children[self._children.index(child)] = self._child()
         return why
 
-    def _child(self) -> _Child:
-        return _Child(self._module, self._memory, self._scratch, self._relay.stderr)
+    def _child(self) -> ParserChild:
+        return ParserChild(self._module, self._memory, self._scratch, self._relay.stderr)
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from ..storage.parquet_files import collect, scan
 from ..storage.processes import scratch
 from ..table.web_table import WebTable
 
-# So many hosts stay in memory; a file would cost more than it spares.
+# Up to this number, hosts stay in memory: a file would cost more than it saves.
 _FEW = 100_000
 
 

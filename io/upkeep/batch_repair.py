@@ -54,18 +54,18 @@ def with_rebuilt_batches(table: TableSnapshots, manifest: Manifest) -> Manifest:
         return manifest
     closed = ClosedBatches(table, tuple(one for one in manifest.closed_lists if one not in lost))
     own = Entries(dict(items_of(manifest.batches)), dict(items_of(manifest.components)))
-    known = {*own.batches, *Listed("batches", {}, closed)}
+    intact = {*own.batches, *Listed("batches", {}, closed)}
     components = {
         name: files
         for name, files in _newest_lists(table, lost).items()
-        if batch_of_component(name) not in known
+        if batch_of_component(name) not in intact
     }
     names = {name for one in components if (name := batch_of_component(one))}
     records = _records_elsewhere(table, frozenset(names))
-    made = {name: records.get(name) or _record_of(name, lost, components) for name in names}
+    rebuilt = {name: records.get(name) or _record_of(name, lost, components) for name in names}
     return dataclasses.replace(
         manifest,
-        batches=Listed("batches", own.batches | made, closed),
+        batches=Listed("batches", own.batches | rebuilt, closed),
         components=Listed("components", own.components | components, closed),
     )
 

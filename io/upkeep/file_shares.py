@@ -65,7 +65,7 @@ def count_named_files(
         names: Paths of files of batches, as rows name them.
         shares: The batches whose files are judged; names of other batches are left out.
     """
-    known = pl.DataFrame(
+    judged = pl.DataFrame(
         [(batch, *share) for batch, share in shares.items()],
         {"batch": pl.String, "number": pl.Int64, "parts": pl.UInt64},
         orient="row",
@@ -74,7 +74,7 @@ def count_named_files(
     of_batches = counted.with_columns(
         batch=pl.col("path").str.split("/").list.get(1, null_on_oob=True)
     )
-    rows = of_batches.join(known, on="batch")
+    rows = of_batches.join(judged, on="batch")
     rows = rows.with_columns(file=hash_names(rows.get_column("path")))
     rows = rows.with_columns(part=pl.col("file") % pl.col("parts"))
     for (number, part), group in rows.group_by("number", "part"):

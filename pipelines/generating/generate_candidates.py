@@ -9,8 +9,11 @@ import polars as pl
 
 from ...io.batches.batches import claimed_keys
 from ...io.rows.small_components import read_blocklist, read_host_settings
+from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
+from ...io.snapshots.rounds import may_have_due
 from ...io.snapshots.table_clock import clock_of
+from ...io.table.web_table import TableRows
 from ...io.tablets.tablets import Due, Tablet, tablets
 from ...policy.base.key_columns import host_keys
 from ...policy.components.blocklist import REASON as PURGED
@@ -134,6 +137,13 @@ def leaders_of(operation: Operation, options: GenerateOptions) -> Leaders:
 def clock_of_survey(operation: Operation) -> Clock:
     """Returns the time for which an operation chooses."""
     return clock_of(operation.manifest(), operation.now)._replace(began=operation.began)
+
+
+def rows_may_be_due(
+    table: TableRows, manifest: Manifest, options: GenerateOptions, *, by_rows: bool = False
+) -> bool:
+    """Returns whether a row of a snapshot may be due; see ``may_have_due``."""
+    return may_have_due(table, manifest, lambda clock: due_at(clock, options), by_rows=by_rows)
 
 
 def due_at(clock: Clock, options: GenerateOptions) -> Due:

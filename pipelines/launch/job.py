@@ -36,7 +36,7 @@ _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc
                  "import_nutch")  # fmt: skip
 # Flink starts a worker for each task of a step, with an element or without. The last option counts.
 _ONE_TASK = ("--parallelism=1",)
-# What Dataflow gives the launcher of a template.
+# What Dataflow gives the launcher of a template, which stages a job and does not submit it.
 _STAGED = "--template_location"
 
 
@@ -83,22 +83,17 @@ def prepare(
     that is staged for a template is submitted in any case, since its launcher waits for it.
     """
     options = with_engines(options, beam_args)
-    if is_staged(beam_args):
+    sized = build if isinstance(build, Sized) else Sized(build)
+    build = sized.build
+    if any(arg.startswith(_STAGED) for arg in beam_args):
         return _prepare_elsewhere(ticket, build, options, beam_args, job, Workers.ALL)
     if workers_elsewhere(beam_args):
         here = None if isinstance(build, Stages) else _prepare_here(ticket, build, options, [])
-        sized = build if isinstance(build, Sized) else Sized(build)
         needed = workers_for(ticket, first_begin(here) if here else None, options, sized.rows)
-        idle = needed is Workers.NONE or not sized.has_work(ticket.address, needed is Workers.ONE)
-        if here and idle:
-            return here
+        if needed is Workers.NONE or not sized.has_work(ticket.address, needed is Workers.ONE):
+            return here or _prepare_here(ticket, build, options, [])
         return _prepare_elsewhere(ticket, build, options, beam_args, job, needed)
     return _prepare_here(ticket, build, options, [*launch_args(options, beam_args), *beam_args])
-
-
-def is_staged(beam_args: Sequence[str]) -> bool:
-    """Returns whether a job is staged for a template of Dataflow, and not submitted from here."""
-    return any(arg.startswith(_STAGED) for arg in beam_args)
 
 
 def _prepare_here(

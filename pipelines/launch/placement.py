@@ -21,7 +21,7 @@ from ...transforms.tickets import Ticket
 
 # Jobs that read sources of unknown size, or request pages: their work is for all workers.
 _SPREAD = ("copy", "fetch", "freegen", "import_nutch", "import_warc", "mergedb", "sitemap")
-# A page of a batch counts as so many rows, for its links.
+# A page of a batch counts as this number of rows, because of its links.
 _ROWS_OF_PAGE = 10
 
 

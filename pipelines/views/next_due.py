@@ -8,7 +8,7 @@ import time
 import polars as pl
 
 from ...io.snapshots.manifest import load_manifest
-from ...io.snapshots.rounds import may_have_due, stop_file
+from ...io.snapshots.rounds import stop_file
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.tablets import tablets
@@ -19,7 +19,7 @@ from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import now_ms, pause
 from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import shown_url
-from ..generating.generate_candidates import due_at
+from ..generating.generate_candidates import rows_may_be_due
 from .explain_row import TableAt, not_generated
 
 _COLUMNS = ("key", "fetch_time")
@@ -150,14 +150,9 @@ def _wait(table: WebTable, options: GenerateOptions, until: int | None, earliest
     while stop_file(table) is None and (until is None or now_ms() < until):
         if now_ms() >= earliest:
             began = time.monotonic()
-            if rows_may_be_due(table, options):
+            newest = load_manifest(table, table.latest_snapshot())
+            if rows_may_be_due(table, newest, options):
                 return True
             earliest = now_ms() + int(1000 * _SHARE * (time.monotonic() - began))
         pause(poll if until is None else max(0.0, min(poll, (until - now_ms()) / 1000)))
     return False
-
-
-def rows_may_be_due(table: WebTable, options: GenerateOptions, *, by_rows: bool = False) -> bool:
-    """Returns whether a row of the newest snapshot may be due; see ``may_have_due``."""
-    newest = load_manifest(table, table.latest_snapshot())
-    return may_have_due(table, newest, lambda clock: due_at(clock, options), by_rows=by_rows)

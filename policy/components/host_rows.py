@@ -26,7 +26,7 @@ from .schema import (
     empty,
 )
 
-# Looking through so many takes no longer than a search among them.
+# It takes no longer to look through this number of hosts than to search among them.
 FEW_SEEDS = 1_000
 _NONE = empty(HOST_COUNTS)
 # Columns of the host table to which differences are added.

@@ -24,7 +24,7 @@ MOST_NODES = 1 << 21
 
 
 def rounds_for(nodes: int) -> int:
-    """Returns the number of rounds after which so many nodes are at most about ``MOST_NODES``.
+    """Returns the number of rounds that bring a number of nodes down to about ``MOST_NODES``.
 
     >>> rounds_for(MOST_NODES), rounds_for(MOST_NODES + 1), rounds_for(10**9)
     (0, 1, 9)

@@ -221,9 +221,9 @@ class FlatMapInThreads(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._only is not None:
-            yield from map(_in_window, self._run(*self._only))
+            yield from map(in_window, self._run(*self._only))
         while self._running:
-            yield from map(_in_window, self._next_result())
+            yield from map(in_window, self._next_result())
 
     def _in_threads(self, element: Any, args: tuple[Any, ...]) -> Iterator[Any]:
         if self._pool is None:
@@ -288,10 +288,10 @@ class FlatMapInProcesses(FlatMapInThreads):
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._only is not None:  # as it is alone
             element, args = self._only
-            yield from map(_in_window, self._function(element, *args))
+            yield from map(in_window, self._function(element, *args))
         try:
             while self._running:
-                yield from map(_in_window, self._next_result())
+                yield from map(in_window, self._next_result())
         finally:
             self._end()
 
@@ -358,7 +358,8 @@ def flat_map(
     return step.with_outputs(*outputs, main="main") if outputs else step
 
 
-def _in_window(value: Any) -> Any:
+def in_window(value: Any) -> Any:
+    """Returns an element, or an output with a tag, as the end of a bundle must yield it."""
     if isinstance(value, beam.pvalue.TaggedOutput):
-        return beam.pvalue.TaggedOutput(value.tag, _in_window(value.value))
+        return beam.pvalue.TaggedOutput(value.tag, in_window(value.value))
     return WindowedValue(value, _WINDOW.max_timestamp(), (_WINDOW,))

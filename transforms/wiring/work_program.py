@@ -95,9 +95,8 @@ def serve_items(descriptor: int, processes: int, level: int) -> None:
     except KeyboardInterrupt:
         _end_soon()
         atexit._run_exitfuncs()
-        os._exit(
-            INTERRUPTED_CODE
-        )  # a normal exit takes long, because it frees the memory of all modules
+        # A normal exit takes long, because it frees the memory of all modules.
+        os._exit(INTERRUPTED_CODE)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:

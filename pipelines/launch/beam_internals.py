@@ -132,7 +132,9 @@ def _may_change() -> bool:
 def in_process_runner() -> PipelineRunner | str:
     """Returns the in-process runner: nutbeam's, or for a version not in ``TRIED`` Beam's, by name."""
     if _may_change():
-        return InProcessRunner()
+        from .fused_runner import FusedRunner
+
+        return FusedRunner()
     runner_names = getattr(StandardOptions, "KNOWN_RUNNER_NAMES", ())
     return "FnApiRunner" if "FnApiRunner" in runner_names else "DirectRunner"
 

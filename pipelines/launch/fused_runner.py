@@ -1,49 +1,43 @@
 """Runs a pipeline in this process, in the thread that calls it: nutbeam's own runner for one machine.
 
 Beam's in-process runner translates a pipeline as for a cluster, and starts each of its steps as a worker
-does: that takes longer than the work of a small job. Here an element goes from step to step as soon as
-there is one, and a step that gets no element is never started.
+does. For a small job that takes longer than the work. Here a step costs a few calls, and a step that gets
+no element costs nothing.
 
-Steps form stages, which run one after the other. Within a stage nothing is kept. Between two stages
-elements are kept as their coders encode them: a coder of chunks puts large ones into a file
-(``in_process.py``), and an element that no cluster could pass on fails here, too.
-
-Knows what nutbeam's pipelines consist of: ``Impulse``, ``ParDo`` with side inputs, ``GroupByKey`` and
-``Flatten``, in the global window. It refuses all else.
+Stages (``fused_plan.py``) run one after the other. Between two stages elements are kept as their coders
+encode them: the coder of chunks puts large ones into a file (``in_process.py``), and an element that no
+cluster could pass on fails here, too. All elements are in the global window.
 """
 
 import contextlib
 import copy
 import dataclasses
-import functools
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
 from apache_beam import coders
+from apache_beam.internal.util import insert_values_in_args
 from apache_beam.metrics.execution import MetricResult, MetricsContainer
 from apache_beam.metrics.metric import MetricResults
-from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
-from apache_beam.runners.common import DoFnRunner, Receiver
+from apache_beam.pipeline import AppliedPTransform
+from apache_beam.pvalue import AsSideInput, TaggedOutput
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
 from apache_beam.runners.worker import statesampler
-from apache_beam.transforms.core import Windowing
-from apache_beam.transforms.sideinputs import SideInputMap
-from apache_beam.transforms.window import GlobalWindows
+from apache_beam.transforms.window import GlobalWindow, TimestampedValue
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...transforms.wiring.in_process import spilling
+from .fused_plan import Plan, Stage, Values, plan_pipeline
 
-Values = beam.PCollection[Any]
-_in_window = GlobalWindows.windowed_value
-_WINDOWING = Windowing(GlobalWindows())
+Receive = Callable[[Any], None]
 
 
 class FusedRunner(PipelineRunner):
     """Runs pipelines in this process. A pipeline is planned once, however often it runs."""
 
-    _plan: "Plan | None" = None
+    _plan: Plan | None = None
 
     def run_pipeline(self, pipeline: beam.Pipeline, options: Any) -> PipelineResult:
         """Runs a pipeline to its end.
@@ -52,270 +46,186 @@ class FusedRunner(PipelineRunner):
             NotImplementedError: It has a step that this runner does not know.
         """
         if self._plan is None:
-            planner = _Planner()
-            pipeline.visit(planner)
-            self._plan = planner.plan
-        run = _Run(self._plan)
-        run.execute()
-        return _Done(run.counts)
+            self._plan = plan_pipeline(pipeline)
+        return _Done(_Run(self._plan).execute())
 
     def is_fnapi_compatible(self) -> bool:
-        return True  # else Beam would translate the pipeline to the form of a cluster, and back
-
-
-@dataclasses.dataclass
-class Stage:
-    """Steps that run together.
-
-    Attributes:
-        root: The collection that its elements belong to.
-        source: A collection whose elements are kept, or that was grouped by key; None: the elements are
-            one empty string.
-        steps: Its steps; those that give stand before those that take.
-        takers: For a collection the steps that take its elements.
-    """
-
-    root: Values
-    source: Values | None
-    steps: list[AppliedPTransform] = dataclasses.field(default_factory=list)
-    takers: dict[Values, list[AppliedPTransform]] = dataclasses.field(
-        default_factory=lambda: defaultdict(list)
-    )
-
-    @property
-    def is_reader(self) -> bool:
-        """Whether the stage takes elements that another one has kept."""
-        return self.source is self.root
-
-
-@dataclasses.dataclass
-class Plan:
-    """What a pipeline consists of.
-
-    Attributes:
-        stages: In the order in which they run.
-        kept: Collections whose elements later stages take.
-        grouped: Collections that a later stage takes by key.
-        flattened: For a collection those into which it is flattened.
-    """
-
-    stages: list[Stage] = dataclasses.field(default_factory=list)
-    kept: set[Values] = dataclasses.field(default_factory=set)
-    grouped: set[Values] = dataclasses.field(default_factory=set)
-    flattened: dict[Values, list[Values]] = dataclasses.field(
-        default_factory=lambda: defaultdict(list)
-    )
-
-
-class _Planner(PipelineVisitor):
-    """Divides a pipeline into stages. Beam visits a step after those whose elements it takes."""
-
-    def __init__(self) -> None:
-        self.plan = Plan()
-        # The stage with whose end a collection is complete.
-        self._complete: dict[Values, int] = {}
-        # Collections whose elements come from more than one stage.
-        self._scattered: set[Values] = set()
-        # The stages that take a collection that is kept.
-        self._readers: dict[Values, list[int]] = defaultdict(list)
-
-    def visit_transform(self, transform_node: AppliedPTransform) -> None:
-        node, kind = transform_node, transform_node.transform
-        if isinstance(kind, beam.ParDo) and not isinstance(kind, beam.WindowInto):
-            self._add_step(node)
-        elif isinstance(kind, beam.Flatten):
-            self._add_flatten(node)
-        elif isinstance(kind, beam.GroupByKey):
-            self.plan.grouped.add(node.inputs[0])
-            self._begin_stage(node.outputs[None], node.inputs[0])
-        elif isinstance(kind, beam.Impulse):
-            self._begin_stage(node.outputs[None], None)
-        else:
-            raise NotImplementedError(f"{node.full_label} is {type(kind).__name__}")
-
-    def _begin_stage(self, root: Values, source: Values | None) -> int:
-        self.plan.stages.append(Stage(root, source))
-        number = len(self.plan.stages) - 1
-        self._complete.setdefault(root, number)
-        return number
-
-    def _add_flatten(self, node: AppliedPTransform) -> None:
-        united = node.outputs[None]
-        stages = {self._complete[value] for value in node.inputs}
-        self._complete[united] = max(stages, default=0)
-        if len(stages) > 1 or not self._scattered.isdisjoint(node.inputs):
-            self._scattered.add(united)
-        for value in node.inputs:
-            self.plan.flattened[value].append(united)
-
-    def _add_step(self, node: AppliedPTransform) -> None:
-        sides = {side.pvalue for side in node.side_inputs}
-        self.plan.kept |= sides
-        ready = max((self._complete[value] for value in sides), default=-1)
-        number = self._stage_for(node.inputs[0], ready)
-        self.plan.stages[number].steps.append(node)
-        self.plan.stages[number].takers[node.inputs[0]].append(node)
-        for value in node.outputs.values():
-            self._complete[value] = number
-
-    def _stage_for(self, taken: Values, ready: int) -> int:
-        """Returns the stage for a step that takes a collection, after the stage ``ready`` has ended."""
-        made_in = self._complete[taken]
-        if ready < made_in and taken not in self._scattered:
-            return made_in
-        for reader in self._readers[taken]:
-            if ready < reader:
-                return reader
-        self.plan.kept.add(taken)
-        self._readers[taken].append(self._begin_stage(taken, taken))
-        return self._readers[taken][-1]
+        return True  # else Beam would translate the pipeline as for a cluster, and back
 
 
 class _Run:
     """One run of a pipeline."""
 
     def __init__(self, plan: Plan) -> None:
-        self.counts = MetricsContainer("")
         self._plan = plan
         self._kept = {values: _Kept(values) for values in plan.kept}
         self._grouped = {values: _Grouped(values) for values in plan.grouped}
-        self._begun: list[DoFnRunner] = []
+        self._begun: list[beam.DoFn] = []
 
-    def execute(self) -> None:
-        """Runs the stages one after the other."""
-        with spilling(), _counting(self.counts):
+    def execute(self) -> MetricsContainer:
+        """Runs the stages one after the other; returns what they have counted."""
+        counts = MetricsContainer("")
+        with spilling(), _counting(counts):
             try:
                 for stage in self._plan.stages:
                     self._execute_stage(stage)
             finally:
-                for runner in self._begun:
-                    runner.teardown()
+                for function in self._begun:
+                    function.teardown()
+        return counts
 
     def _execute_stage(self, stage: Stage) -> None:
         steps: dict[AppliedPTransform, _Step] = {}
         for node in reversed(stage.steps):
-            receivers = _Receivers()
-            for tag, values in node.outputs.items():
-                receivers[tag] = self._receiver(values, stage, steps)
-            steps[node] = _Step(functools.partial(self._start, node, receivers))
-        receiver = self._receiver(stage.root, stage, steps)
+            outputs = node.outputs.items()
+            receivers = {tag: self._receivers(values, stage, steps) for tag, values in outputs}
+            steps[node] = _Step(node, receivers, self._start)
+        receivers = self._receivers(stage.root, stage, steps)
         for element in self._elements(stage):
-            receiver.receive(_in_window(element))
+            for receive in receivers:
+                receive(element)
         for node in stage.steps:
             steps[node].finish()
 
-    def _elements(self, stage: Stage) -> Iterator[Any]:
+    def _elements(self, stage: Stage) -> Iterable[Any]:
         if stage.source is None:
-            yield b""
-        elif stage.is_reader:
-            yield from self._kept[stage.source]
-        else:
-            yield from self._grouped.pop(stage.source)
+            return (b"",)
+        if stage.is_reader:
+            return self._kept[stage.source]
+        return self._grouped.pop(stage.source)
 
-    def _receiver(
+    def _receivers(
         self, values: Values, stage: Stage, steps: dict[AppliedPTransform, "_Step"]
-    ) -> Receiver:
+    ) -> list[Receive]:
         """Returns what takes the elements of a collection during a stage."""
-        receivers: list[Receiver] = [steps[node] for node in stage.takers.get(values, ())]
-        if not (stage.is_reader and stage.root is values):
-            stores = (store[values] for store in (self._kept, self._grouped) if values in store)
-            united = self._plan.flattened.get(values, ())
-            receivers += [*stores, *(self._receiver(one, stage, steps) for one in united)]
-        return receivers[0] if len(receivers) == 1 else _Several(receivers)
+        receivers: list[Receive] = [steps[node].receive for node in stage.takers.get(values, ())]
+        if stage.is_reader and stage.root is values:
+            return receivers
+        if values in self._kept:
+            receivers.append(self._kept[values].receive)
+        if values in self._grouped:
+            receivers.append(self._grouped[values].receive)
+        for united in self._plan.flattened.get(values, ()):
+            receivers += self._receivers(united, stage, steps)
+        return receivers
 
-    def _start(self, node: AppliedPTransform, receivers: "_Receivers") -> DoFnRunner:
-        """Starts a step with a copy of its function: what that notes is of this run."""
+    def _start(self, node: AppliedPTransform) -> tuple[beam.DoFn, list[Any], dict[str, Any]]:
+        """Starts a step; returns its function, and the arguments besides the element."""
         step = node.transform
-        sides = [
-            SideInputMap(type(side), side._view_options(), self._kept[side.pvalue].in_window())
-            for side in node.side_inputs
-        ]
-        runner = DoFnRunner(
-            copy.copy(step.fn), step.args, step.kwargs, sides, _WINDOWING, receivers,
-            step_name=node.full_label,
-        )  # fmt: skip
-        runner.setup()
-        self._begun.append(runner)
-        runner.start()
-        return runner
+        function = copy.copy(step.fn)  # what it notes is of this run
+        sides = [self._side_input(side) for side in node.side_inputs]
+        args, named = insert_values_in_args(step.args, step.kwargs, sides)
+        self._begun.append(function)
+        function.setup()
+        function.start_bundle()
+        return function, args, {**_asked_for(function), **named}
+
+    def _side_input(self, side: AsSideInput) -> Any:
+        return side._from_runtime_iterable(iter(self._kept[side.pvalue]), side._view_options())
 
 
-class _Receivers(dict[str | None, Receiver]):
-    """What takes the outputs of a step, by tag. An output that nobody takes is dropped."""
+def _asked_for(function: beam.DoFn) -> dict[str, Any]:
+    """Returns what a function gets because it names one of Beam's parameters as a default.
 
-    def __missing__(self, tag: str | None) -> Receiver:
-        self[tag] = _Several([])
-        return self[tag]
+    Raises:
+        NotImplementedError: Another one than the window and the time of the element.
+    """
+    process = function._process_argspec_fn()
+    process = getattr(process, "__func__", process)
+    defaults = getattr(process, "__defaults__", None) or ()
+    if not any(isinstance(default, type(beam.DoFn.WindowParam)) for default in defaults):
+        return {}
+    names = process.__code__.co_varnames[: process.__code__.co_argcount][-len(defaults) :]
+    values = {beam.DoFn.WindowParam: GlobalWindow(), beam.DoFn.TimestampParam: MIN_TIMESTAMP}
+    asked = {}
+    for name, default in zip(names, defaults, strict=True):
+        if isinstance(default, type(beam.DoFn.WindowParam)):
+            if default not in values:
+                raise NotImplementedError(f"{process.__qualname__} asks for {default}")
+            asked[name] = values[default]
+    return asked
 
 
-class _Several(Receiver):
-    """Gives each element to several receivers."""
-
-    def __init__(self, receivers: Sequence[Receiver]) -> None:
-        self._receivers = receivers
-
-    def receive(self, windowed_value: WindowedValue) -> None:
-        for receiver in self._receivers:
-            receiver.receive(windowed_value)
-
-
-class _Step(Receiver):
+class _Step:
     """A step during a stage; its first element starts it."""
 
-    def __init__(self, start: Callable[[], DoFnRunner]) -> None:
-        self._start = start
-        self._runner: DoFnRunner | None = None
+    def __init__(
+        self,
+        node: AppliedPTransform,
+        receivers: dict[str | None, list[Receive]],
+        start: Callable[[AppliedPTransform], tuple[beam.DoFn, list[Any], dict[str, Any]]],
+    ) -> None:
+        self._node, self._receivers, self._start = node, receivers, start
+        self._function: beam.DoFn | None = None
+        self._args: Sequence[Any] = ()
+        self._named: dict[str, Any] = {}
 
-    def receive(self, windowed_value: WindowedValue) -> None:
-        if self._runner is None:
-            self._runner = self._start()
-        self._runner.process(windowed_value)
+    def receive(self, element: Any) -> None:
+        """Processes an element, and gives what comes of it to those that take it."""
+        try:
+            if self._function is None:
+                self._function, self._args, self._named = self._start(self._node)
+            self._give(self._function.process(element, *self._args, **self._named))
+        except BaseException as error:
+            _name_step(error, self._node)
+            raise
 
     def finish(self) -> None:
         """Ends the bundle, if one has begun."""
-        if self._runner is not None:
-            self._runner.finish()
+        if self._function is None:
+            return
+        try:
+            self._give(self._function.finish_bundle())
+        except BaseException as error:
+            _name_step(error, self._node)
+            raise
+
+    def _give(self, results: Iterable[Any] | None) -> None:
+        for result in results or ():
+            tag = None
+            if isinstance(result, TaggedOutput):
+                tag, result = result.tag, result.value
+            if isinstance(result, WindowedValue | TimestampedValue):
+                result = result.value
+            for receive in self._receivers.get(tag, ()):
+                receive(result)
 
 
-class _Kept(Receiver):
+def _name_step(error: BaseException, node: AppliedPTransform) -> None:
+    """Notes the step in which an exception was raised, in Beam's words."""
+    if not getattr(error, "__notes__", None):
+        error.add_note(f"[while running '{node.full_label}']")
+
+
+class _Kept:
     """Keeps the elements of a collection, encoded."""
 
     def __init__(self, values: Values) -> None:
         self._coder = coders.registry.get_coder(values.element_type)
         self._encoded: list[bytes] = []
 
-    def receive(self, windowed_value: WindowedValue) -> None:
-        self._encoded.append(self._coder.encode(windowed_value.value))
+    def receive(self, element: Any) -> None:
+        """Adds an element."""
+        self._encoded.append(self._coder.encode(element))
 
     def __iter__(self) -> Iterator[Any]:
         return map(self._coder.decode, self._encoded)
 
-    def in_window(self) -> "_InWindow":
-        """Returns the elements as a side input takes them."""
-        return _InWindow(self)
 
-
-@dataclasses.dataclass
-class _InWindow:
-    elements: _Kept
-
-    def __iter__(self) -> Iterator[WindowedValue]:
-        return map(_in_window, self.elements)
-
-
-class _Grouped(Receiver):
-    """Groups the encoded elements of a collection by their encoded keys."""
+class _Grouped:
+    """Groups the elements of a collection by key, both encoded."""
 
     def __init__(self, values: Values) -> None:
         coder = coders.registry.get_coder(values.element_type)
         if not coder.is_kv_coder():  # nothing is said of the elements
-            coder = coders.TupleCoder((coders.registry.get_coder(Any),) * 2)
+            coder = coders.registry.get_coder(beam.typehints.KV[Any, Any])
         self._key_coder = coder.key_coder().as_deterministic_coder(str(values))
         self._value_coder = coder.value_coder()
         self._groups: dict[bytes, list[bytes]] = {}
 
-    def receive(self, windowed_value: WindowedValue) -> None:
-        key, value = windowed_value.value
+    def receive(self, element: tuple[Any, Any]) -> None:
+        """Adds an element to its group."""
+        key, value = element
         group = self._groups.setdefault(self._key_coder.encode(key), [])
         group.append(self._value_coder.encode(value))
 

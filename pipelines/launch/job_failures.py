@@ -1,6 +1,6 @@
 """Finds the message of a failed job for its user.
 
-A worker in this process raises its exception unchanged. Workers on other machines
+A step in this process raises its exception with a note that names the step. Workers on other machines
 send the text of a traceback, which job servers put into their own exceptions.
 """
 
@@ -54,7 +54,7 @@ def user_error(error: BaseException) -> UserError:
     if callable(details) and callable(getattr(error, "code", None)):  # an error of gRPC
         line = _line("the job server failed", str(details() or error))
         return JobFailed(f"{line}; a job that it had begun may go on where it runs")
-    message = str(error)
+    message = " ".join([str(error), *getattr(error, "__notes__", ())])
     if isinstance(error, RuntimeError) or "Traceback (most recent call last)" in message:
         return from_text(message)
     return JobFailed(_meaning(message) or _line(type(error).__name__, message))

@@ -33,6 +33,7 @@ from .generating.generate_candidates import due_at, rows_may_be_due
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
+from .launch.job_here import Phase
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
 from .launch.machine_use import show_use
@@ -122,29 +123,27 @@ def stages_of_round(options: RoundOptions, rounds: int) -> Stages:
 
 def _choose(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
     find = beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
-    return tickets | "Round" >> find | "Generate" >> _Phase(generate.build, options)
+    return tickets | "Round" >> find | Phase("Generate", generate.build, options)
 
 
 def _fetch(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    return tickets | "Fetch" >> _Phase(fetch.build, options)
+    return tickets | Phase("Fetch", fetch.build, options)
 
 
 def _update(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     updated = (
-        tickets
-        | "Parse" >> _Phase(parse.build, options)
-        | "Update" >> _Phase(update.build, options)
+        tickets | Phase("Parse", parse.build, options) | Phase("Update", update.build, options)
     )
     if options.links:
         from . import invertlinks  # late, as index and sitemap: few crawls need it
 
-        updated |= "Links" >> _Phase(invertlinks.build, options)
-    deduped = updated | "Dedup" >> _Phase(dedup.build_of_batch(options.top_n), options)
+        updated |= Phase("Links", invertlinks.build, options)
+    deduped = updated | Phase("Dedup", dedup.build_of_batch(options.top_n), options)
     if not options.index:
         return deduped
     from .indexing import index
 
-    return deduped | "Index" >> _Phase(index.build, options)
+    return deduped | Phase("Index", index.build, options)
 
 
 def find_next_round(
@@ -176,17 +175,6 @@ def _round_ticket(start: Ticket, options: RoundOptions, rounds: int) -> Ticket:
     number, batch = upcoming
     named = f"{start.operation}.{number}"
     return dataclasses.replace(start, operation=named, batch=batch, round=number, began=began)
-
-
-@dataclasses.dataclass
-class _Phase(beam.PTransform):
-    """A job as a step of a pipeline."""
-
-    make: Any
-    options: RoundOptions
-
-    def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
-        return self.make(tickets, self.options)
 
 
 def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None:

@@ -35,8 +35,13 @@ Receive = Callable[[Any], None]
 
 
 class FusedRunner(PipelineRunner):
-    """Runs pipelines in this process. A pipeline is planned once, however often it runs."""
+    """Runs pipelines in this process. A pipeline is planned once, however often it runs.
 
+    Attributes:
+        runs_here: Whether all steps run in the thread that runs the pipeline.
+    """
+
+    runs_here = True
     _plan: Plan | None = None
 
     def run_pipeline(self, pipeline: beam.Pipeline, options: Any) -> PipelineResult:
@@ -48,9 +53,6 @@ class FusedRunner(PipelineRunner):
         if self._plan is None:
             self._plan = plan_pipeline(pipeline)
         return _Done(_Run(self._plan).execute())
-
-    def is_fnapi_compatible(self) -> bool:
-        return True  # else Beam would translate the pipeline as for a cluster, and back
 
 
 class _Run:

@@ -21,7 +21,7 @@ from ...web.base.progress import PROGRESS
 from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
 from .arrival import Arrive, check_worker, snapshot_to_find
-from .beam_internals import quick_stages
+from .beam_internals import quick_building
 from .earlier_jobs import missing_rules_line, warn_of_clocks
 from .heartbeat import beating_heart, refusal_left
 from .job_reports import job_record, report
@@ -100,7 +100,7 @@ def _prepare_here(
     ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str]
 ) -> beam.Pipeline:
     pipeline = make_pipeline(beam_args)
-    with quick_stages():
+    with quick_building():
         build(pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket), options)
     return pipeline
 
@@ -115,7 +115,7 @@ def _prepare_elsewhere(
     has_tasks = any(arg.partition("=")[0] == "--parallelism" for arg in beam_args)
     pipeline = make_pipeline([*args, *beam_args, *(_ONE_TASK if alone and has_tasks else ())])
     start = ticket, snapshot_to_find(ticket.address)
-    with quick_stages():
+    with quick_building():
         if workers is Workers.ONE:
             build_on_one_worker(pipeline, build, options, start)
             return pipeline

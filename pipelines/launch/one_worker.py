@@ -5,21 +5,16 @@ same: its pipeline is built on the worker, and run by the in-process runner.
 """
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.metrics import Metrics
-from apache_beam.runners.runner import PipelineResult
 
 from ...transforms.tickets import Ticket
 from .arrival import check_worker
-from .beam_internals import pack_code, quick_stages, unpack_code
-from .runner import make_pipeline, run_pipeline
-
-Build = Callable[[Any, Any], Any]
+from .beam_internals import pack_code, unpack_code
+from .job_here import Build, JobHere, count_again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,27 +145,6 @@ def run_packed(packed: bytes, ticket: Ticket) -> Ticket | None:
         return ticket
     # A thread of its own: Beam notes for each thread which step it runs.
     with ThreadPoolExecutor(1) as pool:
-        after, result = pool.submit(_run_here, ticket, build, options).result()
-    for counter in result.metrics().query()["counters"]:
-        metric = counter.key.metric
-        Metrics.counter(metric.namespace, metric.name).inc(counter.result)
+        after, result = pool.submit(JobHere(build, options).run_apart, ticket).result()
+    count_again(result)
     return after
-
-
-# Tickets that pipelines of this process have returned, by the number of the run.
-_returned: dict[int, Ticket] = {}
-_runs = itertools.count()
-
-
-def _run_here(ticket: Ticket, build: Build, options: Any) -> tuple[Ticket | None, PipelineResult]:
-    pipeline, number = make_pipeline([]), next(_runs)
-    with quick_stages():
-        after = build(pipeline | "Ticket" >> beam.Create([ticket]), options)
-        if isinstance(after, beam.PCollection):
-            _ = after | "Return" >> beam.Map(_return, number)
-    result = run_pipeline(pipeline)
-    return _returned.pop(number, None), result
-
-
-def _return(ticket: Ticket, number: int) -> None:
-    _returned[number] = ticket

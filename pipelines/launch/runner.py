@@ -1,7 +1,7 @@
 """Runs a pipeline, by default in this process, and over conflicts.
 
-``--runner=DirectRunner`` means the in-process FnApiRunner, too: Beam's own
-DirectRunner may download another runner.
+``--runner=DirectRunner`` and ``FnApiRunner`` mean nutbeam's own runner (``fused_runner.py``), with worker
+processes Beam's FnApiRunner: Beam's DirectRunner may download another runner.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import apache_beam as beam
 import numpy as np
 import polars as pl
-from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, StandardOptions, TypeOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from ...io.snapshots.manifest import Manifest, load_manifest, purged_since
@@ -46,7 +46,10 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
     try:
         if runner in IN_PROCESS:
-            return new_pipeline(options, in_process_runner())
+            workers = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
+            # The tests on other runners check the types: here it would take half the time to build.
+            options.view_as(TypeOptions).pipeline_type_check = False
+            return new_pipeline(options, in_process_runner(workers=workers))
         silence_runners()
         keep_paths_safe(options)
         return new_pipeline(options)

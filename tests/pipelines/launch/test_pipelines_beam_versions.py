@@ -107,7 +107,7 @@ def test_the_table_lists_the_change_that_the_package_makes():
 def test_on_a_version_that_was_tried_beam_is_changed_and_changed_back():
     look = userstate.get_dofn_specs
     assert type(beam_internals.in_process_runner()) is beam_internals.InProcessRunner
-    with beam_internals.quick_stages(), beam_internals.quick_stages():
+    with beam_internals.quick_building(), beam_internals.quick_building():
         assert userstate.get_dofn_specs is not look
     assert userstate.get_dofn_specs is look
 

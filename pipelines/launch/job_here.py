@@ -1,0 +1,126 @@
+"""Runs the pipeline of a job in this process, as a step of another pipeline."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics
+from apache_beam.runners.runner import PipelineResult
+
+from ...transforms.tickets import Ticket
+from .beam_internals import quick_building, runs_here
+from .runner import make_pipeline, run_pipeline
+
+Build = Callable[[Any, Any], Any]
+# The ticket that the pipeline of a job begins with, and then the one that it ends with, by number.
+_tickets: dict[int, Ticket] = {}
+_numbers = itertools.count()
+
+
+@dataclasses.dataclass
+class JobHere:
+    """A job whose pipeline is built for its first ticket, and runs again for each further one.
+
+    Attributes:
+        build: Builds the pipeline of the job.
+        options: Options of the job.
+    """
+
+    build: Build
+    options: Any
+    _pipeline: beam.Pipeline | None = None
+    _number: int = -1
+
+    def run(self, ticket: Ticket) -> Ticket | None:
+        """Runs the job unless its ticket is idle; what it counts, the step counts that calls this.
+
+        Returns:
+            The ticket for the next job, if the job makes one.
+
+        Raises:
+            UserError: As if the job ran alone.
+        """
+        if ticket.idle:
+            return ticket
+        after, result = self.run_apart(ticket)
+        count_again(result)
+        return after
+
+    def run_apart(self, ticket: Ticket) -> tuple[Ticket | None, PipelineResult]:
+        """Runs the job; returns the ticket for the next one, if it makes one, and what Beam says.
+
+        Raises:
+            UserError: As if the job ran alone.
+        """
+        if self._pipeline is None:
+            self._number = next(_numbers)
+            self._pipeline = self._build_pipeline()
+        _tickets[self._number] = ticket
+        try:
+            result = run_pipeline(self._pipeline)
+        finally:
+            after = _tickets.pop(self._number)
+        return (after if after is not ticket else None), result
+
+    def _build_pipeline(self) -> beam.Pipeline:
+        pipeline = make_pipeline([])
+        with quick_building():
+            begin = beam.Map(_take, self._number).with_output_types(Ticket)
+            after = self.build(pipeline | beam.Impulse() | "Ticket" >> begin, self.options)
+            if isinstance(after, beam.PCollection):
+                _ = after | "Return" >> beam.Map(_put, self._number)
+        return pipeline
+
+
+def count_again(result: PipelineResult) -> None:
+    """Adds the counters of a pipeline to those of the step that has run it."""
+    for counter in result.metrics().query()["counters"]:
+        metric = counter.key.metric
+        Metrics.counter(metric.namespace, metric.name).inc(counter.result)
+
+
+def _take(_: bytes, number: int) -> Ticket:
+    return _tickets[number]
+
+
+def _put(ticket: Ticket, number: int) -> None:
+    _tickets[number] = ticket
+
+
+class Phase(beam.PTransform):
+    """A job as a step of a round.
+
+    Input:  the ticket of the job before.
+    Output: the ticket for the next job.
+
+    In this process a phase is a pipeline of its own, which is built when its turn comes: a crawl requests
+    its first page before it knows how it ends, and a phase without work costs nothing.
+
+    Args:
+        name: Name of the step.
+        build: Builds the pipeline of the job.
+        options: Options of the job.
+    """
+
+    def __init__(self, name: str, build: Build, options: Any) -> None:
+        super().__init__(name)
+        self._build, self._options = build, options
+
+    def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
+        if not runs_here(tickets.pipeline):
+            return self._build(tickets, self._options)
+        job = JobHere(_Steps(self.label, self._build), self._options)
+        return tickets | "InTurn" >> beam.Map(job.run).with_output_types(Ticket)
+
+
+@dataclasses.dataclass
+class _Steps:
+    """Builds a job whose steps have the name of its phase."""
+
+    name: str
+    build: Build
+
+    def __call__(self, tickets: beam.PCollection[Ticket], options: Any) -> Any:
+        return tickets | self.name >> beam.ptransform_fn(lambda t: self.build(t, options))()

@@ -26,12 +26,18 @@ from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineS
 from apache_beam.runners.worker import statesampler
 from apache_beam.transforms.window import GlobalWindow, TimestampedValue
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
-from apache_beam.utils.windowed_value import WindowedValue
+from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN, WindowedValue
 
 from ...transforms.wiring.in_process import spilling
 from .fused_plan import Plan, Stage, Values, plan_pipeline
 
 Receive = Callable[[Any], None]
+# What Beam says of an element besides its value: of all the same, as they come from no stream.
+_OF_ELEMENTS = {
+    beam.DoFn.WindowParam: GlobalWindow(),
+    beam.DoFn.TimestampParam: MIN_TIMESTAMP,
+    beam.DoFn.PaneInfoParam: PANE_INFO_UNKNOWN,
+}
 
 
 class FusedRunner(PipelineRunner):
@@ -123,14 +129,14 @@ class _Run:
         return function, args, {**_asked_for(function), **named}
 
     def _side_input(self, side: AsSideInput) -> Any:
-        return side._from_runtime_iterable(iter(self._kept[side.pvalue]), side._view_options())
+        return side._from_runtime_iterable(self._kept[side.pvalue], side._view_options())
 
 
 def _asked_for(function: beam.DoFn) -> dict[str, Any]:
     """Returns what a function gets because it names one of Beam's parameters as a default.
 
     Raises:
-        NotImplementedError: Another one than the window and the time of the element.
+        NotImplementedError: It is none of ``_OF_ELEMENTS``.
     """
     process = function._process_argspec_fn()
     process = getattr(process, "__func__", process)
@@ -138,13 +144,12 @@ def _asked_for(function: beam.DoFn) -> dict[str, Any]:
     if not any(isinstance(default, type(beam.DoFn.WindowParam)) for default in defaults):
         return {}
     names = process.__code__.co_varnames[: process.__code__.co_argcount][-len(defaults) :]
-    values = {beam.DoFn.WindowParam: GlobalWindow(), beam.DoFn.TimestampParam: MIN_TIMESTAMP}
     asked = {}
     for name, default in zip(names, defaults, strict=True):
         if isinstance(default, type(beam.DoFn.WindowParam)):
-            if default not in values:
+            if default not in _OF_ELEMENTS:
                 raise NotImplementedError(f"{process.__qualname__} asks for {default}")
-            asked[name] = values[default]
+            asked[name] = _OF_ELEMENTS[default]
     return asked
 
 

@@ -14,8 +14,9 @@ from .beam_internals import quick_building, runs_here
 from .runner import make_pipeline, run_pipeline
 
 Build = Callable[[Any, Any], Any]
-# The ticket that the pipeline of a job begins with, and then the one that it ends with, by number.
-_tickets: dict[int, Ticket] = {}
+# The ticket with which the pipeline of a job begins, and the one with which it ends, by number.
+_begins: dict[int, Ticket] = {}
+_ends: dict[int, Ticket] = {}
 _numbers = itertools.count()
 
 
@@ -57,12 +58,9 @@ class JobHere:
         if self._pipeline is None:
             self._number = next(_numbers)
             self._pipeline = self._build_pipeline()
-        _tickets[self._number] = ticket
-        try:
-            result = run_pipeline(self._pipeline)
-        finally:
-            after = _tickets.pop(self._number)
-        return (after if after is not ticket else None), result
+        _begins[self._number] = ticket
+        result = run_pipeline(self._pipeline)
+        return _ends.pop(self._number, None), result
 
     def _build_pipeline(self) -> beam.Pipeline:
         pipeline = make_pipeline([])
@@ -82,11 +80,11 @@ def count_again(result: PipelineResult) -> None:
 
 
 def _take(_: bytes, number: int) -> Ticket:
-    return _tickets[number]
+    return _begins[number]
 
 
 def _put(ticket: Ticket, number: int) -> None:
-    _tickets[number] = ticket
+    _ends[number] = ticket
 
 
 class Phase(beam.PTransform):

@@ -34,11 +34,12 @@ BEAM_ARGS = RUNNERS[RUNNER]
 STEP_FAILED = (ValueError, RuntimeError)
 
 
-def run(build: Callable[[beam.Pipeline], Any]) -> Any:
+def run(build: Callable[[beam.Pipeline], Any], pipeline: beam.Pipeline | None = None) -> Any:
     """Runs a pipeline and returns the elements of what ``build`` returns.
 
     Args:
         build: Returns a collection, or a dict of collections.
+        pipeline: An empty pipeline; None makes one.
 
     Returns:
         A list of elements, or a dict of lists.
@@ -46,8 +47,9 @@ def run(build: Callable[[beam.Pipeline], Any]) -> Any:
     # Not without options: Beam would take those that pytest was started with.
     options = PipelineOptions(BEAM_ARGS)
     runner = "FnApiRunner" if RUNNER in ("", "processes") else None
+    pipeline = pipeline or beam.Pipeline(runner, options=options)
     with tempfile.TemporaryDirectory() as folder:
-        with beam.Pipeline(runner, options=options) as pipeline:
+        with pipeline:
             built = build(pipeline)
             named = built if isinstance(built, dict) else {"": built}
             for name, collection in named.items():

@@ -5,6 +5,9 @@ hosts, are in a table: ``nutbeam crawl --rounds=1`` does a round, from generate 
 The crawl is pinned to one core and to two (or to as many as are named), by turns, 3 times each; parsers
 and threads of polars follow from that. Budget: a round on two cores gains 1.8 times.
 
+The last row is what the machine can give: as many crawls at once as there are cores, each with a table of
+its own and pinned to a core of its own, know nothing of each other and share caches and memory only.
+
 nginx serves the pages. It is pinned outside of the crawl's cores if the machine has another one, else to
 the same ones; its CPU time is shown. The machine must be quiet: the gain is that of the time that passed.
 """
@@ -22,6 +25,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import measure
 
@@ -160,6 +164,7 @@ def compare(
     measure.fresh("cores", "inject", str(base), str(seeds))
     own = sorted(os.sched_getaffinity(0))
     runs: dict[int, list[Round]] = {number: [] for number in cores}
+    apart: list[list[Round]] = []
     with helper.DocsSite() as site:
         server = [site._process.pid, *_children(site._process.pid)]
         for turn in range(repeats):
@@ -172,7 +177,26 @@ def compare(
                 runs[number].append(crawl_round(table, site.port, server, pinned))
                 _check(table, hosts * pages)
                 shutil.rmtree(table)
-    _show(runs, hosts * pages, len(own))
+            apart.append(crawl_apart(folder, base, site.port, server, own[: cores[-1]]))
+    _show(runs, apart, hosts * pages, len(own))
+
+
+def crawl_apart(
+    folder: pathlib.Path, base: pathlib.Path, port: int, server: Sequence[int], cores: Sequence[int]
+) -> list[Round]:
+    """Does a round of a crawl of its own on each of some cores, all at once."""
+    tables = [folder / f"apart-{core}" for core in cores]
+    for table in tables:
+        shutil.copytree(base, table)
+    with ThreadPoolExecutor(len(cores)) as pool:  # a thread has an affinity of its own
+        rounds = [
+            pool.submit(crawl_round, table, port, server, {core})
+            for table, core in zip(tables, cores, strict=True)
+        ]
+        done = [one.result() for one in rounds]
+    for table in tables:
+        shutil.rmtree(table)
+    return done
 
 
 def inject(table: str, seeds: str) -> None:
@@ -193,7 +217,7 @@ def _check(table: pathlib.Path, pages: int) -> None:
         raise SystemExit(f"{parsed} of {pages} pages were parsed")
 
 
-def _show(runs: dict[int, list[Round]], pages: int, there: int) -> None:
+def _show(runs: dict[int, list[Round]], apart: list[list[Round]], pages: int, there: int) -> None:
     rows = []
     medians = {number: _median(rounds) for number, rounds in runs.items()}
     first = medians[min(medians)]
@@ -201,6 +225,13 @@ def _show(runs: dict[int, list[Round]], pages: int, there: int) -> None:
         where = "outside" if number < there else "on these cores"
         cpu = sum(one.cpu.values())
         rows.append((number, one.wall, first.wall / one.wall, cpu, one.server, where))
+    wall = statistics.median(max(one.wall for one in each) for each in apart)
+    cpu = statistics.median(sum(sum(one.cpu.values()) for one in each) for each in apart)
+    # Each has counted the server for all.
+    served = statistics.median(max(one.server for one in each) for each in apart)
+    number = len(apart[0])
+    where = "outside" if number < there else "on these cores"
+    rows.append((f"{number} crawls apart", wall, number * first.wall / wall, cpu, served, where))
     heads = ("cores", "seconds", "gain", "CPU s", "nginx CPU s", "nginx runs")
     measure.table(
         f"a round of {pages:,} pages; median of {len(next(iter(runs.values())))}", heads, rows

@@ -29,9 +29,12 @@ class LinkError(OSError):
 
 def note_table(folder: Path) -> None:
     """Records the folder of a table, so that links in it are not followed."""
-    _TABLES.add(folder)
+    if folder not in _TABLES:
+        _TABLES.add(folder)
+        name_in_table.cache_clear()
 
 
+@functools.lru_cache(4096)  # each file is asked for several times in a round
 def name_in_table(path: Path) -> tuple[Path, tuple[str, ...]] | None:
     """Returns (the folder of the table that a path is in, the parts of its name there), or None."""
     for folder in path.parents:

@@ -198,10 +198,9 @@ def load_manifest(table: TableSnapshots, snapshot: int, pinned: Hashable = None)
     if snapshot == 0:
         return Manifest()
     try:
-        # A unique reader reads it once in each process.
+        # A unique reader asks once in each process whether it has changed.
         is_unique = getattr(pinned, "is_unique", False)
-        version = pinned if is_unique else table.record_version(snapshot, pinned)
-        return (_read_cached if version else _read)(table, snapshot, version)
+        return (_read_once if is_unique else _read_current)(table, snapshot, pinned)
     except UserError:
         check_kept(table, snapshot)
         raise
@@ -282,6 +281,14 @@ def _read(table: TableSnapshots, snapshot: int, version: Hashable) -> Manifest:
 
 
 _read_cached = functools.lru_cache(maxsize=256)(_read)
+
+
+def _read_current(table: TableSnapshots, snapshot: int, reader: Hashable) -> Manifest:
+    version = table.record_version(snapshot, reader)
+    return (_read_cached if version else _read)(table, snapshot, version)
+
+
+_read_once = functools.lru_cache(maxsize=256)(_read_current)
 
 
 def store_manifest(

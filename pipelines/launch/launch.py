@@ -112,7 +112,7 @@ def preflight(address: str, options: LaunchOptions, beam_args: Sequence[str]) ->
     if options.plugin_package or plugin_names(options):
         from .plugin_checks import check_launched_plugins  # late: it loads all kinds of plug-ins
 
-        check_launched_plugins(options, elsewhere)
+        check_launched_plugins(options, options.plugin_package, elsewhere, options.deliver)
     if beam_args:
         from .runner_checks import check_runner  # late: it needs Beam, as all options of Beam do
 

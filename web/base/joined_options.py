@@ -24,9 +24,10 @@ def joined_options(cls: _Class) -> _Class:
     Traceback (most recent call last):
     TypeError: Joined() has no field 'width'
     """
-    made = dataclasses.dataclass(frozen=True, init=False, repr=False, eq=False)(cls)
-    made.__init__, made.__repr__, made.__eq__, made.__hash__ = _init, _repr, _equals, _hash
-    return made
+    dataclasses.dataclass(frozen=True, init=False, repr=False, eq=False)(cls)
+    for name, method in _METHODS.items():
+        setattr(cls, name, method)
+    return cls
 
 
 def _init(self: Any, /, *args: Any, **values: Any) -> None:
@@ -74,3 +75,6 @@ def _values(options: Any) -> tuple[Any, ...]:
     return tuple(
         getattr(options, field.name) for field in dataclasses.fields(options) if field.compare
     )
+
+
+_METHODS = {"__init__": _init, "__repr__": _repr, "__eq__": _equals, "__hash__": _hash}

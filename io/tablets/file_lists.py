@@ -285,7 +285,12 @@ def _values_of(column: pa.Array) -> list[Any]:
     if not isinstance(column, pa.DictionaryArray):
         return column.to_pylist()
     texts, numbers = column.dictionary, column.indices.to_pylist()
-    values = {number: texts[number].as_py() for number in {*numbers} - {None}}
+    used = sorted({*numbers} - {None})
+    if used and used[-1] - used[0] <= _ROWS:  # mostly each row has a new text
+        new_texts = texts.slice(used[0], _ROWS + 1).to_pylist()
+        values = dict(enumerate(new_texts, used[0]))
+    else:
+        values = {number: texts[number].as_py() for number in used}
     return [values.get(number) for number in numbers]
 
 

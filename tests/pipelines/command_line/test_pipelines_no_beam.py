@@ -115,3 +115,23 @@ def test_commands_that_run_no_pipeline_load_no_beam(crawled):
     assert len(ran) == len(runs)
     wrong = [one for one in ran if one[1] == 2 or "internal error" in one[3]]
     assert wrong == [], wrong
+
+
+LEAST = """
+import sys
+from nutbeam.pipelines.command_line import cli
+assert cli.main(["crawl", "--help"]) == 0
+heavy = {"apache_beam", "polars", "pyarrow", "requests"}
+assert not heavy & sys.modules.keys()
+assert cli.main(["readdb", sys.argv[1]]) == 0
+heavy = {"pyarrow.compute", "regex", "requests", "tldextract", "duckdb",
+         "nutbeam.transforms.wiring.plugin_groups", "nutbeam.web.rules.url_rules"}
+assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
+"""
+
+
+def test_a_command_loads_only_what_it_works_with(crawled):
+    subprocess.run(
+        [sys.executable, "-c", LEAST, crawled[1]],
+        check=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    )  # fmt: skip

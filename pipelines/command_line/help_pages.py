@@ -13,7 +13,7 @@ def help_page(command: str) -> str:
     """Returns what ``nutbeam COMMAND --help`` prints; empty for a command that is newer than the file.
 
     >>> help_page("inject").splitlines()[0]
-    'usage: nutbeam inject TABLE SEEDS... [--option value] [Beam options]'
+    'usage: nutbeam inject TABLE [SEEDS...] [--option value] [Beam options]'
     """
     pages = Path(__file__).with_name(HELP_FILE).read_text("utf-8")
     return pages.partition(_head(command))[2].partition("\n# ")[0]

@@ -25,6 +25,7 @@ from ..web.archives.warc_options import WarcOptions
 from ..web.base import json_logs
 from ..web.base.clock import now_ms
 from ..web.base.errors import UsageError
+from ..web.base.joined_options import joined_options
 from ..web.base.options import option, seconds
 from ..web.base.progress import PROGRESS
 from . import inject
@@ -54,7 +55,7 @@ ARGUMENTS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class Options(inject.InjectOptions, SitemapLimits, RoundOptions, WarcOptions):
     """Options of crawl."""
 

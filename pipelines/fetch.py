@@ -50,6 +50,7 @@ from ..transforms.operations import Begin, Commit
 from ..transforms.parsing import ParsePagesOptions, parser_of
 from ..transforms.tickets import Ticket
 from ..transforms.wiring.metrics import Throttling
+from ..web.base.joined_options import joined_options
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS
 from ..web.engine.engine import Engine, FetchOptions
@@ -80,7 +81,7 @@ _LEAST_FLUSH_SECONDS = 5.0
 _DAY_SECONDS = 86_400.0
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class FetchBatchOptions(
     FetchOptions,
     HttpOptions,
@@ -106,7 +107,7 @@ class FetchBatchOptions(
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class Options(FetchBatchOptions, BatchOptions):
     """Options of fetch."""
 

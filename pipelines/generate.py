@@ -44,6 +44,7 @@ from ..transforms.operations import Begin, Commit, Together
 from ..transforms.partition import GroupByHost, grouped_by_hash
 from ..transforms.tickets import Ticket
 from ..transforms.wiring.display import Displayed
+from ..web.base.joined_options import joined_options
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.generate_candidates import CHOSEN_COLUMNS, rows_may_be_due
 from .generating.generate_rules import CHOOSING
@@ -76,7 +77,7 @@ PARTITION_COUNT = "partitions"
 _COUNTS = "counts"
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class Options(LocateOptions, CheckedScoringOptions, TargetOptions, JobOptions):
     """Options of generate."""
 

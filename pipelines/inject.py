@@ -8,7 +8,6 @@
 With ``--filter_normalize_all`` it filters and normalizes the rows of the state first, as filterdb.
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -44,6 +43,7 @@ from ..transforms.operations import Begin, Commit
 from ..transforms.tickets import Ticket
 from ..transforms.wiring.plugin_groups import scorings_of
 from ..web.base.errors import UsageError
+from ..web.base.joined_options import joined_options
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
 from .base.command import TABLE, Argument, Invocation
@@ -62,12 +62,12 @@ _COUNTS = "counts"
 _CHANGES = pa.schema([*REKEYED, SEEDS.field("order")])
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class InjectOptions(SeedOptions, CheckedScoringOptions, CheckedUrlOptions, RuleCountOptions):
     """Options of injecting, without those of launching."""
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class Options(InjectOptions, JobOptions):
     """Options of inject."""
 

@@ -1,13 +1,12 @@
 """Options of parse, also for ``nutbeam.parse``, which runs no pipeline."""
 
-import dataclasses
-
 from ..transforms.parsing import ParsePagesOptions
+from ..web.base.joined_options import joined_options
 from ..web.base.options import option
 from .launch.job_options import BatchOptions
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class ParseJobOptions(ParsePagesOptions, BatchOptions):
     """Options of parse."""
 

@@ -25,6 +25,7 @@ from ..policy.inlinks.edges import InvertTableOptions
 from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.tickets import Ticket, check_versions
 from ..web.base.clock import Clock, now_ms
+from ..web.base.joined_options import joined_options
 from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, parse, update
 from .base.command import DONE, NOTHING_FETCHED, TABLE, Invocation
@@ -47,7 +48,7 @@ ARGUMENTS = (TABLE,)
 _LOG = logging.getLogger("nutbeam")
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class RoundOptions(
     LocateOptions,
     fetch.FetchBatchOptions,

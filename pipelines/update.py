@@ -8,7 +8,6 @@
     batch.host_findings ─ by tablet ─ merge ─▶ hosts'
 """
 
-import dataclasses
 import functools
 from collections import defaultdict
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from ..transforms.for_each import ForEach, ForEachDocument
 from ..transforms.operations import Begin, Commit
 from ..transforms.tickets import Ticket, phase_of
 from ..web.base.errors import UsageError
+from ..web.base.joined_options import joined_options
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
@@ -54,7 +54,7 @@ from .updating.state_resolver import state_resolver
 ARGUMENTS = (TABLE,)
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class Options(UpdateTableOptions, CheckedScoringOptions, BatchOptions):
     """Options of updatedb."""
 

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..web.base.columns import reason_if
+from ..web.base.joined_options import joined_options
 from ..web.base.options import option
 from ..web.rules.url_options import PLUGIN_FAULTS
 from .base.key_columns import host_keys
@@ -66,7 +67,7 @@ class DropOptions(OrphanOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class FilterOptions(TargetOptions, DropOptions):
     """Options of filterdb, without those of launching."""
 

@@ -1,9 +1,8 @@
 """Divides what pages give among their links, and adds up what each target gets."""
 
-import dataclasses
-
 import polars as pl
 
+from ..web.base.joined_options import joined_options
 from ..web.base.options import option
 from .base.key_columns import host_keys
 from .components.document_schema import DocumentRows
@@ -14,7 +13,7 @@ from .scoring.scorings import OPIC, Scorings
 from .traps import DepthOptions
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class LinkOptions(TargetOptions, DepthOptions):
     """Options of passing a page's score to its links."""
 

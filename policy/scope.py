@@ -6,6 +6,7 @@ from typing import TypeAlias
 import polars as pl
 
 from ..web.base.columns import nulls, put, reason_if
+from ..web.base.joined_options import joined_options
 from ..web.base.options import option
 from ..web.rules.url_rules import CheckedUrlOptions, Scope, UrlRules
 from ..web.urls.domains import registered_domain
@@ -65,7 +66,7 @@ class TrapOptions:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class TargetOptions(CheckedUrlOptions, ScopeOptions, TrapOptions, RuleCountOptions):
     """Options of the rules for targets of links and redirects."""
 

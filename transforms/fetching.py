@@ -18,6 +18,7 @@ from ..policy.components.schema import MAX_DELAY, TEXT, columns, conform, to_fra
 from ..web.base.agent import require_agent
 from ..web.base.clock import now_ms
 from ..web.base.columns import reason_if
+from ..web.base.joined_options import joined_options
 from ..web.base.options import seconds
 from ..web.clients.aio_client import client_of
 from ..web.engine.engine import Engine
@@ -53,7 +54,7 @@ _MAX_CONTENT = MAX_BYTES - (1 << 20)
 URL_OPTIONS = UrlOptions(no_filter=True, no_normalize=True)
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class RequestOptions(FetchOptions, HttpOptions):
     """How URLs are requested, and how fast."""
 
@@ -61,7 +62,7 @@ class RequestOptions(FetchOptions, HttpOptions):
         require_agent(self)
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class FetchPagesOptions(RequestOptions):
     """How pages are requested, and how fast, so that each fits into a chunk."""
 

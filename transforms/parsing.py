@@ -23,6 +23,7 @@ from ..policy.page_rows import with_urls
 from ..policy.parsing.documents import NEEDED, DocumentOptions, documents_of, load_parse_rules
 from ..policy.parsing.parse_results import status_text
 from ..web.base.columns import reason_if
+from ..web.base.joined_options import joined_options
 from ..web.base.options import option
 from ..web.content.whole_bodies import WHOLE
 from ..web.exchange.status import FETCH_SUCCESS
@@ -72,7 +73,7 @@ class PoolOptions:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class ParsePagesOptions(DocumentOptions, PoolOptions):
     """Options of the content to extract from pages, and of the parse processes."""
 

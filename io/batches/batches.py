@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...policy.components.document_schema import DOCUMENTS
 from ...policy.components.kinds import KINDS, folders_of
@@ -72,6 +71,8 @@ def write_file(
 
 def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
     """Returns the smallest and the largest key of rows; (None, None) if there are no rows."""
+    import pyarrow.compute as pc  # late: it takes as long as pyarrow itself
+
     table = rows.select("key").to_arrow() if isinstance(rows, pl.DataFrame) else rows
     bounds = pc.min_max(table["key"])
     return bounds["min"].as_py(), bounds["max"].as_py()
@@ -306,6 +307,8 @@ def _of_partition(folder: Place, partition: int) -> list[Place]:
 
 def _write_rest(path: Place, keys: list[str]) -> Place:
     """Copies the rows of some keys of a pages file to a new one."""
+    import pyarrow.compute as pc  # late: it takes as long as pyarrow itself
+
     partition, started, _, sequence = path.stem.split("-")
     rest = path.with_name(
         "-".join((partition, started, secrets.token_hex(4), sequence)) + path.suffix

@@ -14,7 +14,6 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 Fields = dict[int, Any]
@@ -241,6 +240,8 @@ def _longest_of(data: bytes, values: int) -> int:
 
 def _bytes_of_texts(file: IO[bytes], chunk: _Chunk) -> int:
     """Returns how many bytes the texts of a chunk have; each text is read once."""
+    import pyarrow.compute as pc  # late: it takes as long as pyarrow itself
+
     unpacked = 0
     reader = pq.ParquetFile(file, read_dictionary=[chunk.column])
     for batch in reader.iter_batches(

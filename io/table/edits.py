@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...policy.components.blocklist import Blocklist
 from ...policy.components.declaration import columns_to_search
@@ -100,6 +99,8 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
 
 def rewrite(path: Place, new: Place, edit: Callable[[pa.Table], pa.Table]) -> dict[str, Any]:
     """Writes edited rows to a new file; returns fields of its description."""
+    import pyarrow.compute as pc  # late: it takes as long as pyarrow itself
+
     schema, keys = schema_of(path), list[str]()
     with ParquetWriter(new, schema) as writer:
         for group in row_groups(path, schema):

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...policy.components.clocks import is_resting
 from ...policy.components.kinds import folders, kind_of
@@ -179,6 +178,8 @@ class FolderTable(WebTable):
     def find_in_frames(
         self, component: str, all_tablets: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
+        import pyarrow.compute as pc  # late: it takes as long as pyarrow itself
+
         schema, sought = kind_of(component).schema, keys.to_arrow()
         # The base first, then its runs, oldest first: the last row of a key counts.
         paths = (path for tablet in tablets_of_keys(all_tablets, keys) for path in tablet.paths)

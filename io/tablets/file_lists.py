@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...policy.components.declaration import RowLayout
@@ -250,12 +249,6 @@ def _parse_files(
     return tuple(files)
 
 
-@functools.cache  # when it is needed: polars starts threads, which a fork would lose
-def _list_schema() -> pa.Schema:
-    lists = pl.DataFrame(schema=FILE_LIST)
-    return lists.to_arrow(compat_level=pl.CompatLevel.oldest()).schema
-
-
 def _rows_of_list(data: bytes) -> Iterator[dict[str, Any]]:
     """Yields the rows of a list; polars would end the process for some damage.
 
@@ -270,22 +263,35 @@ def _rows_of_list(data: bytes) -> Iterator[dict[str, Any]]:
     names = [name for name in metadata.schema.to_arrow_schema().names if name in FILE_LIST]
     texts = [name for name in _TEXTS if name in names]
     with pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts) as file:
-        schema, bytes_left = pa.schema([_list_schema().field(name) for name in names]), _MOST_BYTES
+        characters_left = _MOST_BYTES
         for batch in file.iter_batches(_ROWS, columns=names, use_threads=False):
+            columns = {name: _values_of(batch.column(name)) for name in names}
             for name in texts:
-                _check_texts(name, batch.column(name))
-            rows = pa.Table.from_batches([batch]).cast(schema)
-            bytes_left -= rows.nbytes
-            if bytes_left < 0:
+                lengths = [len(text) for text in {*columns[name]} if isinstance(text, str)]
+                if max(lengths, default=0) > _LONGEST_TEXT:
+                    raise ValueError(f"it has a {name} of {max(lengths):,} characters")
+                characters_left -= sum(lengths)
+            if characters_left < 0:
                 raise ValueError("its texts are too long")
-            yield from rows.to_pylist()
+            for row in zip(*columns.values(), strict=True):
+                yield dict(zip(names, row, strict=True))
 
 
-def _check_texts(name: str, column: pa.Array) -> None:
-    if isinstance(column, pa.DictionaryArray):
-        longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
-        if longest > _LONGEST_TEXT:
-            raise ValueError(f"it has a {name} of {longest:,} bytes")
+def _values_of(column: pa.Array) -> list[Any]:
+    """Returns the values of a column; rows share a text that they repeat.
+
+    It needs no ``pyarrow.compute``, whose import takes as long as that of pyarrow.
+    """
+    if not isinstance(column, pa.DictionaryArray):
+        return column.to_pylist()
+    texts, numbers = column.dictionary, column.indices.to_pylist()
+    used = sorted({*numbers} - {None})
+    if used and used[-1] - used[0] <= _ROWS:  # mostly each row has a new text
+        new_texts = texts.slice(used[0], _ROWS + 1).to_pylist()
+        values = dict(enumerate(new_texts, used[0]))
+    else:
+        values = {number: texts[number].as_py() for number in used}
+    return [values.get(number) for number in numbers]
 
 
 def _damage_error(path: Place, reason: str) -> UserError:

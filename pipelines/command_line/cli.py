@@ -43,6 +43,7 @@ from .arguments import (
 from .commands import COMMANDS, overview
 from .config import DeclaredOptions, listed_options
 from .foreign_names import command_hint, unsupported_commands
+from .help_pages import help_page
 from .invocations import do_nothing, run_invocation
 from .messages import (
     failure_message,
@@ -237,6 +238,9 @@ def _run_own(
         before_run: Is called when the line is checked.
         output: File for what is printed; empty for standard output.
     """
+    if words in (["--help"], ["-h"]) and (page := help_page(command)):
+        print(page, end="")
+        return 0
     module = load(command)
     keep_modules()
     options = command_options(module)

@@ -4,7 +4,6 @@ A redirect becomes a task in the queue of the target's host. An outlink becomes 
 is on disk.
 """
 
-import dataclasses
 import functools
 import threading
 from collections import Counter
@@ -18,6 +17,7 @@ from ...policy.components.host_rows import Seeds
 from ...policy.components.schema import to_frame
 from ...policy.links import LinkOptions, shares, sum_links
 from ...policy.scope import TargetOptions, judge
+from ...web.base.joined_options import joined_options
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.engine.tasks import MOST_REPEATS, Hop, Task, repeat_at
@@ -109,7 +109,7 @@ def _waits(rows: pl.DataFrame) -> dict[str, tuple[float | None, str | None]]:
 _MOST_WITH_COOKIES = 5
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class RedirectOptions(TargetOptions):
     """Limits of following redirects within the same fetch."""
 
@@ -226,7 +226,7 @@ class Redirects:
 _COLUMNS = ["key", "score", "distance", "outlinks", "part_of"]
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class OutlinkOptions(LinkOptions):
     """Limits of following outlinks within the same fetch."""
 

@@ -29,7 +29,7 @@ from ...web.base.clock import now_ms
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
 from ..base.command import DONE, CommandParts, Invocation, configuration
-from ..launch.earlier_jobs import warn_of_clocks
+from ..launch.clock_warnings import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from ..views.item_reading import item_parts
 from ..views.reading_job import ReadItem

@@ -22,7 +22,8 @@ from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
 from .arrival import Arrive, check_worker, snapshot_to_find
 from .beam_internals import quick_building
-from .earlier_jobs import missing_rules_line, warn_of_clocks
+from .clock_warnings import warn_of_clocks
+from .earlier_jobs import missing_rules_line
 from .heartbeat import beating_heart, refusal_left
 from .job_reports import job_record, report
 from .launch import launch_args, preflight, workers_elsewhere

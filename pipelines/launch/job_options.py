@@ -5,6 +5,7 @@ import dataclasses
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.wiring.plugin_groups import SCORINGS, scorings_of
+from ...web.base.joined_options import joined_options
 from ...web.base.option_checks import Launch
 from ...web.base.options import option
 from ...web.plugins.plugins import installed_plugins
@@ -48,7 +49,7 @@ class CheckedScoringOptions(ScoringOptions):
             scorings_of(self)
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class CheckedIndexOptions(CheckedScoringOptions, IndexTableOptions):
     """Options of an index, whose filters and writers are opened before a job starts."""
 

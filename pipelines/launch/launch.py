@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...io.table.opening import open_table
-from ...transforms.wiring.plugin_groups import chosen_plugins, warn_of_hidden
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ...web.plugins.plugin_files import is_plugin_file
-from ...web.plugins.plugins import check_plugins, installed_plugins, load_plugins
-from .delivery import installed_distribution, is_file, make_wheels, package_file
+from ...web.plugins.plugin_options import plugin_names
 
 if TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -112,7 +109,10 @@ def preflight(address: str, options: LaunchOptions, beam_args: Sequence[str]) ->
     elsewhere = workers_elsewhere(beam_args)
     if elsewhere:
         _check_reach(address, options, beam_args)
-    _check_plugins(options, elsewhere)
+    if options.plugin_package or plugin_names(options):
+        from .plugin_checks import check_launched_plugins  # late: it loads all kinds of plug-ins
+
+        check_launched_plugins(options, options.plugin_package, elsewhere, options.deliver)
     if beam_args:
         from .runner_checks import check_runner  # late: it needs Beam, as all options of Beam do
 
@@ -125,6 +125,8 @@ def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:
     args = [plugin] if options.log_format == "json" else []
     if options.deliver and workers_elsewhere(beam_args):
         # nutbeam first: plug-ins need it, and pip then does not look for it in a package index.
+        from .delivery import make_wheels
+
         packages = make_wheels(("nutbeam", *options.plugin_package))
         args += [f"--extra_package={path}" for path in packages]
     return args
@@ -137,23 +139,6 @@ def _check_reach(address: str, options: LaunchOptions, beam_args: Sequence[str])
             f"{_options(beam_args).get_all_options()['runner']} may not find: "
             "give --shared_path if they share it, or an address that all can reach"
         )
-
-
-def _check_plugins(options: LaunchOptions, elsewhere: bool) -> None:
-    packages = [package_file(name) for name in options.plugin_package if is_file(name)]
-    # Remote workers only need the file of a plug-in; for local workers it must be installed.
-    names = [name for name in options.plugin_package if not is_file(name)]
-    for name in names if elsewhere else [*names, *(package.name for package in packages)]:
-        installed_distribution(name)
-    warn_of_hidden(options)
-    points = [point for package in packages for point in package.entry_points]
-    for group, chosen in chosen_plugins(options):
-        load_plugins(group, tuple(filter(is_plugin_file, chosen)))
-        if not elsewhere:
-            load_plugins(group, chosen)
-        elif options.deliver:  # else the workers' image has the plug-ins; workers check that
-            sent = {point.name for point in points if point.group == group.name}
-            check_plugins(group, chosen, {*installed_plugins(group), *sent})
 
 
 def _options(beam_args: Sequence[str]) -> "PipelineOptions":

@@ -6,15 +6,13 @@ names the view, so its rows are always those of the snapshot that is read.
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from ...io.reading.extract_runs import unstored_rules
 from ...io.rows.extracted_views import name_of_view
 from ...io.snapshots.pinned import Pinned
-from ...io.storage.places import Place
 from ...policy.components.views import views
 from ...policy.extracting.extracted_rows import extracted_schema
 from ...policy.extracting.page_records import EXTRACTED_FROM
@@ -24,16 +22,14 @@ from ...web.extracting.rule_reader import read_extraction_rules
 from ...web.rule_files.rule_files import RuleFile
 
 
-def unstored_rule_sets(files: Place) -> list[RuleSet]:
-    """Returns the sets of rules of the newest runs, but not those whose rows are in documents.
-
-    Rules that cannot be read, such as those of a later version, are left out.
+def read_rule_sets(texts: Mapping[str, str]) -> list[RuleSet]:
+    """Returns sets of rules; those that cannot be read, such as those of a later version, are left out.
 
     Args:
-        files: Place of the table's files.
+        texts: The text of each, by its name.
     """
     rule_sets = []
-    for name, text in unstored_rules(files).items():
+    for name, text in texts.items():
         with contextlib.suppress(ValueError):
             rule_sets.append(read_extraction_rules(RuleFile(f"extracts/{name}", text), name))
     return rule_sets

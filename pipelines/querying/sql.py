@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...io.reading.extract_runs import stored_columns
+from ...io.reading.extract_runs import stored_columns, unstored_rules
 from ...io.rows.duckdb_tables import (
     MACROS,
     batches_frame,
@@ -33,17 +33,18 @@ from ...io.table.opening import open_table
 from ...policy.components.views import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
-from ...web.extracting.extraction_rules import RuleSet
 from ..base.command import TABLE, Argument, Invocation
 from ..base.ending import ENDING
 from ..base.suggestions import suggestion
 from ..outputs.output_files import csv_line
 from .read_only_queries import ONLY_SELECT, check_reads_only
-from .rule_views import create_rule_view, unstored_rule_sets
 from .sql_functions import register_functions
 from .sql_shell import hint_on_statuses, run_shell, run_statements, with_statuses
 from .sql_text import json_text, plain_value, readable_value, show, unique_names
 from .stored_rows import StoredRows
+
+if TYPE_CHECKING:
+    from ...web.extracting.extraction_rules import RuleSet
 
 ARGUMENTS = (
     TABLE,
@@ -101,16 +102,29 @@ def _connected(
     root = open_table(address).files
     duckdb = import_duckdb()
     manifest, failures = newest_manifest(address), list[UserError]()
-    rule_sets = unstored_rule_sets(root)
+    rule_sets = _unstored_rule_sets(root)
     errors = functools.partial(duckdb_errors, duckdb, address, failures, rule_sets)
     with errors():
         stored = StoredRows(address, manifest.snapshot, rule_sets)
         settings = {"memory_limit": f"{int(memory_limit)}B"} if memory_limit else {}
         connection = connect_duckdb(duckdb, root, manifest, settings, stored.kinds, failures)
-        for rules in rule_sets:
-            create_rule_view(connection, rules)
+        if rule_sets:
+            from .rule_views import create_rule_view
+
+            for rules in rule_sets:
+                create_rule_view(connection, rules)
     with contextlib.closing(connection):
         yield connection, stored, errors
+
+
+def _unstored_rule_sets(files: Place) -> "list[RuleSet]":
+    """Returns the sets of rules of the newest runs, but not those whose rows are in documents."""
+    texts = unstored_rules(files)
+    if not texts:
+        return []
+    from .rule_views import read_rule_sets  # late: rules need all that parses a page
+
+    return read_rule_sets(texts)
 
 
 def query_rows(address: str, query: str, memory_limit: float = 0.0) -> pa.Table:
@@ -220,7 +234,7 @@ def _print(result: Any, value_rows: Iterator[tuple[Any, ...]], invocation: Invoc
 
 @contextlib.contextmanager
 def duckdb_errors(
-    duckdb: Any, address: str, failures: list[UserError], rule_sets: Iterable[RuleSet] = ()
+    duckdb: Any, address: str, failures: list[UserError], rule_sets: "Iterable[RuleSet]" = ()
 ) -> Iterator[None]:
     """Raises errors of DuckDB as errors of users; those of reading files are in ``failures``.
 

@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ...io.tablets.tablets import tablets
 from ...policy.components.kinds import KINDS, components_of
 from ...policy.components.schema import conform
-from ...web.extracting.extraction_rules import RuleSet
 from ..views.reading_job import Reading
-from .rule_views import rows_of_rules, rules_table
+
+if TYPE_CHECKING:
+    from ...web.extracting.extraction_rules import RuleSet
 
 
 class StoredRows:
@@ -26,13 +27,17 @@ class StoredRows:
         rule_sets: Sets of rules that are applied to the stored pages when a query names their view.
     """
 
-    def __init__(self, address: str, snapshot: int, rule_sets: Sequence[RuleSet] = ()) -> None:
+    def __init__(self, address: str, snapshot: int, rule_sets: "Sequence[RuleSet]" = ()) -> None:
         self._pinned = Reading(address, "", snapshot)
         in_files = self._pinned.table.in_files
         self._waiting = {
             f"empty_{name}": name for name, kind in KINDS.items() if not in_files(kind.name)
         }
-        self._rules = {rules_table(rules): rules for rules in rule_sets}
+        self._rules: dict[str, RuleSet] = {}
+        if rule_sets:
+            from .rule_views import rules_table  # late: rules need all that parses a page
+
+            self._rules = {rules_table(rules): rules for rules in rule_sets}
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -57,6 +62,8 @@ class StoredRows:
             self._insert(connection, table, kind.schema, self._batches(kind.name))
             del self._waiting[table]  # not earlier: after an interruption, it brings all rows
         for table in sorted(self._rules.keys() & named):
+            from .rule_views import rows_of_rules
+
             schema, batches = rows_of_rules(self._pinned, self._rules[table])
             self._insert(connection, table, schema, batches)
             del self._rules[table]

@@ -10,14 +10,15 @@ from ..command_line.arguments import command_options
 from ..command_line.commands import COMMANDS
 from ..command_line.completion import VALUES_FILE, option_values
 from ..command_line.config import FILE, option_lines
-from ..command_line.usage import usual_options
+from ..command_line.help_pages import HELP_FILE, joined_pages
+from ..command_line.usage import command_help, usual_options
 from ..nutch_conf.property_catalogue import PROPERTIES_FILE, option_properties
 
 _FOLDER = "pipelines/command_line"
 
 
 def write_option_files(root: Path, command_modules: Mapping[str, CommandModule]) -> None:
-    """Writes the lists of options, with their commands, properties, flags of Nutch and values.
+    """Writes the help, and the lists of options with their commands, properties, flags of Nutch and values.
 
     Args:
         root: Folder of the repository.
@@ -33,11 +34,16 @@ def write_option_files(root: Path, command_modules: Mapping[str, CommandModule])
         ]
     names = {command: [each.name for each in options] for command, options in options_of.items()}
     properties = option_properties([each for options in options_of.values() for each in options])
+    pages = {
+        command: command_help(command, COMMANDS[command], module)
+        for command, module in command_modules.items()
+    }
     texts = {
         f"{_FOLDER}/{FILE}": option_lines(names),
         f"pipelines/nutch_conf/{PROPERTIES_FILE}": properties,
         f"{_FOLDER}/{VALUES_FILE}": option_values(with_own_formats),
         f"pipelines/as_in_nutch/{FLAGS_FILE}": flag_lines(options_of),
+        f"{_FOLDER}/{HELP_FILE}": joined_pages(pages),
     }
     for path, text in texts.items():
         (root / path).write_text(text, "utf-8")

@@ -37,7 +37,7 @@ from ..checkers.checking import URLS, odd_delay_note, row_key, rules_of, say, ur
 from ..checkers.reasons import NOT_FOLLOWED, NOT_INJECTED, in_brackets
 from ..checkers.robotsparser import RequestedRobots
 from ..generating.generate_rules import host_limits_record, settings_of_host
-from ..launch.earlier_jobs import warn_of_clocks
+from ..launch.clock_warnings import warn_of_clocks
 from .explain_row import (
     ShownRobotsOptions,
     TableAt,

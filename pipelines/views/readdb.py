@@ -48,7 +48,7 @@ from ...web.base.visible import visible_lines
 from ...web.base.wording import format_count, in_words
 from ...web.urls.row_keys import from_key, shown_url
 from ..base.command import NUTCH_FILE, TABLE, Argument, Invocation, configuration
-from ..launch.earlier_jobs import warn_of_clocks
+from ..launch.clock_warnings import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
 from .item_reading import item_parts

@@ -17,7 +17,8 @@ BUILT_IN_TOKENIZERS = ("words", "characters")
 TOKENIZERS = PluginGroup("nutbeam.tokenizers", "tokenizer", BUILT_IN_TOKENIZERS, "chunk_tokenizer")
 _LONGEST_WORD = 64  # characters
 # Each letter of a script without spaces is a word, and so is each part of a very long word.
-_WORD = re.compile(f"[{SPACELESS_RANGES}]|[^\\s{SPACELESS_RANGES}]{{1,{_LONGEST_WORD}}}")
+_WORD = f"[{SPACELESS_RANGES}]|[^\\s{SPACELESS_RANGES}]{{1,{_LONGEST_WORD}}}"
+_compiled = functools.cache(re.compile)  # when it is needed: it takes milliseconds
 _LONGEST_S = 600.0  # of a call of a plug-in
 
 
@@ -41,7 +42,7 @@ def count_words(text: str) -> int:
     (2, 3, 2)
     """
     if not text.isascii():
-        return sum(1 for _ in _WORD.finditer(text))
+        return sum(1 for _ in _compiled(_WORD).finditer(text))
     words = text.split()
     return len(words) + sum(
         (len(word) - 1) // _LONGEST_WORD for word in words if len(word) > _LONGEST_WORD

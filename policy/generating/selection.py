@@ -11,6 +11,7 @@ import polars as pl
 
 from ...web.base.clock import TOLERANCE_MS, Clock
 from ...web.base.columns import falses, reason_if
+from ...web.base.joined_options import joined_options
 from ...web.base.options import option
 from ...web.engine.pace import QueueOptions
 from ...web.urls.schemes import SchemeOptions
@@ -35,7 +36,7 @@ NOT_BEST = "not_best"
 _LATE = "dropped/address_unknown"
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class GenerateOptions(
     ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptions, ExprOptions, EngineOptions
 ):

@@ -1,14 +1,13 @@
 """Options of generate with one queue per address."""
 
-import dataclasses
-
+from ...web.base.joined_options import joined_options
 from ...web.base.option_checks import Launch
 from ...web.exchange.addresses import AddressOptions
 from ..generating.selection import GenerateOptions
 from .host_settings import host_expressions
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class LocateOptions(GenerateOptions, AddressOptions):
     """Options for partitions by address."""
 

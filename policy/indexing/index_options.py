@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ...web.base.joined_options import joined_options
 from ...web.base.options import option
 from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
@@ -112,12 +113,12 @@ def routes_of(options: IndexWriterOptions) -> IndexRoutes:
     return IndexRoutes((WriterRule(options.writer, options.writer, parameters),))
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class IndexMakingOptions(IndexFilterOptions, IndexDecisionOptions, ScoringOptions, BestOptions):
     """Options of which pages an index gets, and of the documents that are made of them."""
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class IndexTableOptions(IndexMakingOptions, IndexWriterOptions):
     """Options of index, without those of launching."""
 

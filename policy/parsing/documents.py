@@ -4,7 +4,6 @@ It runs in the child processes that parse, without Beam and without the table.
 Parts of pages, such as the items of a feed, become documents, too.
 """
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.columns import reason_if
+from ...web.base.joined_options import joined_options
 from ...web.base.options import option
 from ...web.content.bot_walls import find_bot_wall
 from ...web.content.content_type import sniff
@@ -116,7 +116,7 @@ NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_typ
 _TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class DocumentOptions(ParseOptions, SignatureOptions, TargetOptions, ExtractOptions):
     """Options of parsing: the content to store, and the links to follow."""
 

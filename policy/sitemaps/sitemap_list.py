@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 
 import polars as pl
 
+from ...web.base.joined_options import joined_options
 from ...web.base.options import option
 from ...web.content.content_type import ALTERNATE, LINK_KINDS
 from ...web.rules.url_rules import UrlRules
@@ -102,7 +103,7 @@ class SitemapLimits:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class SitemapOptions(
     SitemapLimits, TargetOptions, CheckedScheduleOptions, ScoringOptions, BudgetOptions
 ):

@@ -4,6 +4,7 @@ import dataclasses
 
 import pyarrow as pa
 
+from ...web.base.joined_options import joined_options
 from ...web.base.options import option
 from ..components.page_facts import FactNeeds
 from ..components.schema import CHANGES
@@ -15,7 +16,7 @@ from ..scoring.scorings import OPIC, Scorings
 from ..traps import BudgetOptions
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class UpdateOptions(CheckedScheduleOptions, BudgetOptions, ScoringOptions):
     """Options of updatedb: which URLs it adds, and what it does with pages that failed to parse."""
 
@@ -34,7 +35,7 @@ class UpdateOptions(CheckedScheduleOptions, BudgetOptions, ScoringOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class UpdateTableOptions(UpdateOptions, LinkOptions):
     """Options of updating, without those of launching."""
 

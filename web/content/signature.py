@@ -1,6 +1,7 @@
 """Computes signatures: pages with equal signatures are unchanged, or duplicates."""
 
 import dataclasses
+import functools
 import hashlib
 import re
 import unicodedata
@@ -13,8 +14,9 @@ from .legibility import SPACELESS_RANGES
 
 _WORD = re.compile(r"\w+")
 # Without spaces between words, a sentence would be one word: each letter counts as one instead.
-_WORD_OR_LETTER = re.compile(rf"[{SPACELESS_RANGES}]|[^\W{SPACELESS_RANGES}]+")
-_SPACELESS = re.compile(f"[{SPACELESS_RANGES}]")
+_WORD_OR_LETTER = rf"[{SPACELESS_RANGES}]|[^\W{SPACELESS_RANGES}]+"
+_SPACELESS = f"[{SPACELESS_RANGES}]"
+_compiled = functools.cache(re.compile)  # when they are needed: each takes milliseconds
 _SHINGLE_WORDS = 3
 _LETTERS_AND_DIGITS = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
 
@@ -146,8 +148,8 @@ def simhash(text: str) -> bytes | None:
     >>> simhash("one two three four") == simhash("One, two - three. FOUR!")
     True
     """
-    has_spaces = text.isascii() or _SPACELESS.search(text) is None
-    words = (_WORD if has_spaces else _WORD_OR_LETTER).findall(text.lower())
+    has_spaces = text.isascii() or _compiled(_SPACELESS).search(text) is None
+    words = (_WORD if has_spaces else _compiled(_WORD_OR_LETTER)).findall(text.lower())
     if not words:
         return None
     hashes = _word_hashes(words)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ..base.agent import AgentOptions, require_agent
+from ..base.joined_options import joined_options
 from ..base.option_checks import Launch
 from ..base.options import option, seconds
 from ..network.guard import Guard
@@ -62,7 +63,7 @@ class FileOptions(SchemeOptions):
             )
 
 
-@dataclasses.dataclass(frozen=True)
+@joined_options
 class HttpOptions(AgentOptions, FileOptions):
     """Options of requests for pages, and of allowed connections."""
 

@@ -19,7 +19,7 @@ MAX_SITEMAP_CHARS = 2048
 _QUOTES = "\"'`<>\u00ab\u00bb\u2018\u2019\u201c\u201d\u201e"
 # A URL, or what is relative to that of robots.txt; "none" is neither.
 _SITEMAP = re.compile(
-    r"(?:https?://|(?![a-z][a-z0-9+.-]*:)(?=\S*[./?]))[!-~\u00a1-\U0010ffff]+", re.IGNORECASE
+    r"(?:(?i:https?://)|(?![A-Za-z][A-Za-z0-9+.-]*:)(?=\S*[./?]))[!-~\u00a1-\U0010ffff]+"
 )
 _ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
 _LINE = re.compile(

@@ -7,8 +7,8 @@ import ada_url
 MAX_KEY_BYTES = 4096
 
 # Patterns of normalized URLs and of keys. Hosts are those of WHATWG: visible ASCII without
-# delimiters and upper case. The path is never empty.
-_HOST = r"(\[[0-9a-f:.]+\]|[^\x00-\x20/?#:@\[\]\\A-Z\x7f-\U0010ffff]*)"
+# the delimiters /?#:@[]\ and upper case. The path is never empty.
+_HOST = r"(\[[0-9a-f:.]+\]|[!\"$-.0-9;->\^-~]*)"
 _SCHEME = r"([a-z][a-z0-9+.-]*)"
 _PORT = "(?::([0-9]+))?"
 _PATH = r"(/[!-\"$-~]*)"

@@ -104,13 +104,34 @@ def test_commands_that_run_no_pipeline_load_no_beam(crawled):
     assert lines.keys() | set(SERVE) == plain | set(
         READ_HERE
     )  # a new command comes in with its use
-    words = json.dumps([[command, *rest] for command, rest in lines.items()])
+    runs = [[command, *rest] for command, rest in lines.items()] + [["help", "crawl"]]
+    words = json.dumps(runs)
     done = subprocess.run(
         [sys.executable, "-c", WALK, words, " ".join(SERVE)],
         capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     ran = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr or ran[-1:]
-    assert len(ran) == len(lines)
+    assert len(ran) == len(runs)
     wrong = [one for one in ran if one[1] == 2 or "internal error" in one[3]]
     assert wrong == [], wrong
+
+
+LEAST = """
+import sys
+from nutbeam.pipelines.command_line import cli
+assert cli.main(["crawl", "--help"]) == 0
+heavy = {"apache_beam", "polars", "pyarrow", "requests"}
+assert not heavy & sys.modules.keys()
+assert cli.main(["readdb", sys.argv[1]]) == 0
+heavy = {"pyarrow.compute", "regex", "requests", "tldextract", "duckdb",
+         "nutbeam.transforms.wiring.plugin_groups", "nutbeam.web.rules.url_rules"}
+assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
+"""
+
+
+def test_a_command_loads_only_what_it_works_with(crawled):
+    subprocess.run(
+        [sys.executable, "-c", LEAST, crawled[1]],
+        check=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    )  # fmt: skip

@@ -57,7 +57,7 @@ def generated(tmp_path_factory):
     [
         ("docs/reference", "*.*"),
         ("templates", "*.*"),
-        ("pipelines/command_line", "option_*.txt"),
+        ("pipelines/command_line", "*.txt"),
         ("pipelines/as_in_nutch", "option_*.txt"),
         ("pipelines/nutch_conf", "option_*.txt"),
         ("pipelines/api", "table_*.py"),

@@ -8,12 +8,13 @@ and again.
 import dataclasses
 import functools
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
 
-from ..io.snapshots.manifest import Manifest, load_manifest
+from ..io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
 from ..io.snapshots.rounds import next_round, stop_file, unfinished_batches
 from ..io.storage.least_free import low_message
@@ -29,14 +30,15 @@ from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, parse, update
 from .base.command import DONE, NOTHING_FETCHED, TABLE, Invocation
 from .base.live import live_view
-from .generating.generate_candidates import due_at, rows_may_be_due
+from .generating.generate_candidates import count_due_rows, due_at, rows_may_be_due
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
 from .launch.machine_use import show_use
-from .launch.one_worker import Sized, Stages
+from .launch.one_worker import Stages
+from .launch.placement import Workers, rows_of_state, rows_of_work, workers_of_rows
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
 from .views.endings import CrawlStop, had_final_answers, work_of
@@ -85,8 +87,7 @@ def run(invocation: Invocation) -> int:
     launched = options.operation or new_id()
     with beating_heart(invocation, launched) as heart:
         warn_of_missing_rules(invocation, options)
-        has_work = functools.partial(_has_round, launched, options)
-        stages = Sized(stages_of_round(options, rounds=1), has_work=has_work)
+        stages = stages_of_round(options, rounds=1)
         pipeline = prepare(
             Ticket(address, launched), stages, options, invocation.beam_args, "round"
         )
@@ -101,11 +102,6 @@ def run(invocation: Invocation) -> int:
         return heart.ends_with(*finish(invocation, manifests, others))
 
 
-def _has_round(launched: str, options: RoundOptions, address: str, by_rows: bool) -> bool:
-    begin(address, "crawl", f"{launched}.crawl")  # as a worker would do
-    return find_next_round(address, launched, options, 1, by_rows=by_rows) is not None
-
-
 def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     """Builds the only round of a launch."""
     return stages_of_round(options, rounds=1)(tickets, options)
@@ -116,8 +112,54 @@ def stages_of_round(options: RoundOptions, rounds: int) -> Stages:
 
     A ticket with a batch finishes that batch.
     """
-    choose = functools.partial(_choose, rounds=rounds)
-    return Stages(choose, _fetch, _update, engines=options.num_fetchers or 1)
+    parts = [functools.partial(_choose, rounds=rounds), _fetch, _parse, _update, _dedup]
+    find_rows = functools.partial(_rows_of_round, rounds=rounds)
+    return Stages((*parts, _index) if options.index else tuple(parts), find_rows)
+
+
+def _rows_of_round(ticket: Ticket, options: RoundOptions, rounds: int) -> Sequence[float] | None:
+    begin(ticket.address, "crawl", f"{ticket.operation}.crawl")  # as a worker would do
+    by_rows = reads_rows(ticket.address, options)
+    upcoming = find_next_round(ticket.address, ticket.operation, options, rounds, by_rows=by_rows)
+    return None if upcoming is None else _rows_of_parts(ticket.address, upcoming[1], options)
+
+
+def reads_rows(address: str, options: RoundOptions) -> bool:
+    """Returns whether the table is small enough to read the due times of its rows before a round."""
+    rows = rows_of_state(newest_manifest(address))
+    return workers_of_rows(rows_of_work("generate", rows, None), options) is Workers.ONE
+
+
+def _rows_of_parts(address: str, batch: str | None, options: RoundOptions) -> Sequence[float]:
+    """Returns how many rows of a table each part of a round weighs, see ``Stages``.
+
+    Args:
+        address: Address of the table.
+        batch: The batch that the round finishes; None if it makes one.
+        options: Options of the round.
+    """
+    manifest = newest_manifest(address)
+    rows = rows_of_state(manifest)
+    if batch in manifest.batches:
+        urls, engines = manifest.batches[batch].urls, manifest.batches[batch].partitions
+        parsed = manifest.batches[batch].phase != "fetched" and options.parse_while_fetching
+    else:
+        most = (
+            count_due_rows(open_table(address), manifest, options)
+            if reads_rows(address, options)
+            else rows
+        )
+        urls, engines = min(options.top_n, most), options.num_fetchers or 1
+        parsed = options.parse_while_fetching
+    updates = 2 if options.links else 1
+    return (
+        rows_of_work("generate", rows, None),
+        math.inf if engines > 1 else 0,
+        0 if parsed else rows_of_work("parse", rows, urls),
+        updates * rows_of_work("update", rows, urls),
+        rows_of_work("dedup", rows, urls),
+        *([rows_of_work("index", rows, None)] if options.index else []),
+    )
 
 
 def _choose(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
@@ -129,22 +171,27 @@ def _fetch(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     return tickets | "Fetch" >> _Phase(fetch.build, options)
 
 
-def _update(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    updated = (
-        tickets
-        | "Parse" >> _Phase(parse.build, options)
-        | "Update" >> _Phase(update.build, options)
-    )
-    if options.links:
-        from . import invertlinks  # late, as index and sitemap: few crawls need it
+def _parse(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    return tickets | "Parse" >> _Phase(parse.build, options)
 
-        updated |= "Links" >> _Phase(invertlinks.build, options)
-    deduped = updated | "Dedup" >> _Phase(dedup.build_of_batch(options.top_n), options)
-    if not options.index:
-        return deduped
+
+def _update(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    updated = tickets | "Update" >> _Phase(update.build, options)
+    if not options.links:
+        return updated
+    from . import invertlinks  # late, as index and sitemap: few crawls need it
+
+    return updated | "Links" >> _Phase(invertlinks.build, options)
+
+
+def _dedup(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    return tickets | "Dedup" >> _Phase(dedup.build_of_batch(options.top_n), options)
+
+
+def _index(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     from .indexing import index
 
-    return deduped | "Index" >> _Phase(index.build, options)
+    return tickets | "Index" >> _Phase(index.build, options)
 
 
 def find_next_round(

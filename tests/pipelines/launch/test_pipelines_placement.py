@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+import shutil
 
 import pytest
 from bad_input import AGENT
 from crawling import assert_same, contents, manifest_of, manifests_of, nutbeam, reach
 from simulated_web import SimWeb
+from table_changes import change, state_of
 
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.pipelines import crawl, dedup, fetch, inject, invertlinks, parse, update
@@ -18,6 +20,7 @@ from nutbeam.pipelines.launch.placement import Workers
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.pipelines.round import find_next_round, stages_of_round
 from nutbeam.transforms.tickets import Ticket
+from nutbeam.web.base.clock import now_ms
 from nutbeam.web.base.errors import NothingToDo
 
 FLINK = ["--runner=PortableRunner", "--job_endpoint=localhost:1", "--environment_type=PROCESS",
@@ -34,9 +37,13 @@ def web():
 def table(web, tmp_path_factory):
     """A table with a batch that is updated, deduped and not inverted; nothing is due."""
     folder = tmp_path_factory.mktemp("placement") / "table"
-    assert nutbeam("inject", folder, *web.seeds) == 0
+    assert nutbeam("inject", folder, *urls_of(web)) == 0
     assert nutbeam("round", folder, *reach(web), "--top_n", 100) == 0
     return folder
+
+
+def urls_of(web):
+    return [web.site.plan.url(page) for page in web.site.plan.all_pages()]
 
 
 def steps(table, build, kind, batch=None, **options):
@@ -123,18 +130,19 @@ def test_few_pages_of_a_large_table_are_worked_on_by_one_worker(due_table):
     assert phases_spread(due_table, top_n=2, **large) == {"Generate", "Fetch", "Update", "Dedup"}
 
 
-def test_the_pages_of_a_round_are_not_more_than_the_rows_that_are_due(due_table, web):
+def test_the_pages_of_a_round_are_not_more_than_the_rows_that_are_due(tmp_path):
     """``--top_n`` is 50,000 by default, and would be for all workers."""
-    assert nutbeam("round", due_table, *AGENT, "--connect_to", "a.com:80:127.0.0.1:1") == 4
-    assert nutbeam("inject", due_table, "http://b.com/") == 0
-    large = {"num_fetchers": 2, "one_worker_urls": 20}
-    assert phases_spread(due_table, **large) == {"Fetch"}
-    assert phases_spread(due_table, adv_days=400.0, **large) == {"Fetch", "Update", "Dedup"}
+    tomorrow = now_ms() + 86_400_000
+    rows = state_of({f"com.a:http/{n}": 1.0 for n in range(100)}, fetch_time=tomorrow)
+    change(str(tmp_path), rows, "load")
+    assert nutbeam("inject", tmp_path, "http://b.com/") == 0
+    large = {"num_fetchers": 2, "one_worker_urls": 7}
+    assert phases_spread(tmp_path, **large) == {"Fetch"}
+    assert phases_spread(tmp_path, add_days=2, **large) == {"Fetch", "Update", "Dedup"}
 
 
 def test_a_batch_that_was_fetched_only_is_parsed_by_all_workers(web, tmp_path):
-    urls = [web.site.plan.url(page) for page in web.site.plan.all_pages()]
-    assert nutbeam("inject", tmp_path, *urls) == 0
+    assert nutbeam("inject", tmp_path, *urls_of(web)) == 0
     assert nutbeam("generate", tmp_path, "--top_n", 1) == 0
     assert phases_spread(tmp_path, one_worker_urls=5) == set()
     assert nutbeam("fetch", tmp_path, *reach(web)) == 0

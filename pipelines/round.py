@@ -20,6 +20,7 @@ from ..io.snapshots.rounds import next_round, stop_file, unfinished_batches
 from ..io.storage.least_free import low_message
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
+from ..policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE, UPDATED_PHASE
 from ..policy.dedup.duplicates import DedupOptions
 from ..policy.hosting.locate_options import LocateOptions
 from ..policy.inlinks.edges import InvertTableOptions
@@ -133,33 +134,35 @@ def reads_rows(address: str, options: RoundOptions) -> bool:
 def _rows_of_parts(address: str, batch: str | None, options: RoundOptions) -> Sequence[float]:
     """Returns how many rows of a table each part of a round weighs, see ``Stages``.
 
+    A phase that the batch has behind it weighs nothing, nor does parsing if the fetch does it.
+
     Args:
         address: Address of the table.
         batch: The batch that the round finishes; None if it makes one.
         options: Options of the round.
     """
     manifest = newest_manifest(address)
-    rows = rows_of_state(manifest)
-    if batch in manifest.batches:
-        urls, engines = manifest.batches[batch].urls, manifest.batches[batch].partitions
-        parsed = manifest.batches[batch].phase != "fetched" and options.parse_while_fetching
-    else:
-        most = (
-            count_due_rows(open_table(address), manifest, options)
-            if reads_rows(address, options)
-            else rows
-        )
-        urls, engines = min(options.top_n, most), options.num_fetchers or 1
-        parsed = options.parse_while_fetching
-    updates = 2 if options.links else 1
+    rows, record = rows_of_state(manifest), manifest.batches.get(batch or "")
+    phase = record.phase if record else "generated"
+    urls = record.urls if record else _most_urls(address, manifest, options)
+    engines = record.partitions if record else options.num_fetchers
+    parses = phase == FETCHED_PHASE or not (phase == PARSED_PHASE or options.parse_while_fetching)
+    updates = 2 if options.links else phase != UPDATED_PHASE
     return (
-        rows_of_work("generate", rows, None),
-        math.inf if engines > 1 else 0,
-        0 if parsed else rows_of_work("parse", rows, urls),
+        0 if record else rows_of_work("generate", rows, None),
+        math.inf if phase == "generated" and engines > 1 else 0,
+        parses * rows_of_work("parse", rows, urls),
         updates * rows_of_work("update", rows, urls),
         rows_of_work("dedup", rows, urls),
         *([rows_of_work("index", rows, None)] if options.index else []),
     )
+
+
+def _most_urls(address: str, manifest: Manifest, options: RoundOptions) -> int:
+    """Returns how many URLs a new batch has at most."""
+    if not reads_rows(address, options):
+        return min(options.top_n, rows_of_state(manifest))
+    return min(options.top_n, count_due_rows(open_table(address), manifest, options))
 
 
 def _choose(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:

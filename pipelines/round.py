@@ -20,7 +20,7 @@ from ..io.snapshots.rounds import next_round, stop_file, unfinished_batches
 from ..io.storage.least_free import low_message
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
-from ..policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE, UPDATED_PHASE
+from ..policy.components.vocabulary import FETCHED_PHASE, UPDATED_PHASE
 from ..policy.dedup.duplicates import DedupOptions
 from ..policy.hosting.locate_options import LocateOptions
 from ..policy.inlinks.edges import InvertTableOptions
@@ -38,7 +38,7 @@ from .launch.job import check_launch, prepare
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
 from .launch.machine_use import show_use
-from .launch.one_worker import Stages
+from .launch.one_worker import Build, Stages
 from .launch.placement import Workers, rows_of_state, rows_of_work, workers_of_rows
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
@@ -113,9 +113,9 @@ def stages_of_round(options: RoundOptions, rounds: int) -> Stages:
 
     A ticket with a batch finishes that batch.
     """
-    parts = [functools.partial(_choose, rounds=rounds), _fetch, _parse, _update, _dedup]
-    find_rows = functools.partial(_rows_of_round, rounds=rounds)
-    return Stages((*parts, _index) if options.index else tuple(parts), find_rows)
+    choose: Build = functools.partial(_choose, rounds=rounds)
+    parts = (choose, _fetch, _parse, _update, _dedup, *([_index] if options.index else []))
+    return Stages(parts, functools.partial(_rows_of_round, rounds=rounds))
 
 
 def _rows_of_round(ticket: Ticket, options: RoundOptions, rounds: int) -> Sequence[float] | None:
@@ -146,7 +146,7 @@ def _rows_of_parts(address: str, batch: str | None, options: RoundOptions) -> Se
     phase = record.phase if record else "generated"
     urls = record.urls if record else _most_urls(address, manifest, options)
     engines = record.partitions if record else options.num_fetchers
-    parses = phase == FETCHED_PHASE or not (phase == PARSED_PHASE or options.parse_while_fetching)
+    parses = phase == FETCHED_PHASE or (phase == "generated" and not options.parse_while_fetching)
     updates = 2 if options.links else phase != UPDATED_PHASE
     return (
         0 if record else rows_of_work("generate", rows, None),

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import shutil
 
 import pytest
 from bad_input import AGENT

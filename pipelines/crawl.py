@@ -42,7 +42,7 @@ from .round import (
     RoundOptions,
     find_next_round,
     finish,
-    reads_rows,
+    reads_due_times,
     stages_of_round,
     warn_of_missing_rules,
 )
@@ -257,7 +257,7 @@ def _rounds(
     address, launched = ticket.address, ticket.operation
     room, elsewhere = RoomOfRounds(address, options.least_free), workers_elsewhere(beam_args)
     while _in_time(ticket) and room.suffices():
-        by_rows = elsewhere and reads_rows(address, options)
+        by_rows = elsewhere and reads_due_times(address, options)
         upcoming = find_next_round(address, launched, options, options.rounds, by_rows=by_rows)
         if upcoming is None:
             return

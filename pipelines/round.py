@@ -31,7 +31,12 @@ from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, parse, update
 from .base.command import DONE, NOTHING_FETCHED, TABLE, Invocation
 from .base.live import live_view
-from .generating.generate_candidates import count_due_rows, due_at, rows_may_be_due
+from .generating.generate_candidates import (
+    count_due_rows,
+    due_at,
+    rows_may_be_due,
+    rows_to_survey,
+)
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
@@ -120,15 +125,21 @@ def stages_of_round(options: RoundOptions, rounds: int) -> Stages:
 
 def _rows_of_round(ticket: Ticket, options: RoundOptions, rounds: int) -> Sequence[float] | None:
     begin(ticket.address, "crawl", f"{ticket.operation}.crawl")  # as a worker would do
-    by_rows = reads_rows(ticket.address, options)
+    by_rows = reads_due_times(ticket.address, options)
     upcoming = find_next_round(ticket.address, ticket.operation, options, rounds, by_rows=by_rows)
     return None if upcoming is None else _rows_of_parts(ticket.address, upcoming[1], options)
 
 
-def reads_rows(address: str, options: RoundOptions) -> bool:
-    """Returns whether the table is small enough to read the due times of its rows before a round."""
-    rows = rows_of_state(newest_manifest(address))
-    return workers_of_rows(rows_of_work("generate", rows, None), options) is Workers.ONE
+def reads_due_times(address: str, options: RoundOptions) -> bool:
+    """Returns whether the launcher reads which rows are due: those that may be are few enough."""
+    surveyed = _surveyed_rows(address, newest_manifest(address), options)
+    return workers_of_rows(surveyed, options) is Workers.ONE
+
+
+def _surveyed_rows(address: str, manifest: Manifest, options: RoundOptions) -> int:
+    """Returns how many rows of a table generate weighs."""
+    rows = rows_to_survey(open_table(address), manifest, options)
+    return rows_of_work("generate", rows, None)
 
 
 def _rows_of_parts(address: str, batch: str | None, options: RoundOptions) -> Sequence[float]:
@@ -149,7 +160,7 @@ def _rows_of_parts(address: str, batch: str | None, options: RoundOptions) -> Se
     parses = phase == FETCHED_PHASE or (phase == "generated" and not options.parse_while_fetching)
     updates = 2 if options.links else phase != UPDATED_PHASE
     return (
-        0 if record else rows_of_work("generate", rows, None),
+        0 if record else _surveyed_rows(address, manifest, options),
         math.inf if phase == "generated" and engines > 1 else 0,
         parses * rows_of_work("parse", rows, urls),
         updates * rows_of_work("update", rows, urls),
@@ -160,7 +171,7 @@ def _rows_of_parts(address: str, batch: str | None, options: RoundOptions) -> Se
 
 def _most_urls(address: str, manifest: Manifest, options: RoundOptions) -> int:
     """Returns how many URLs a new batch has at most."""
-    if not reads_rows(address, options):
+    if not reads_due_times(address, options):
         return min(options.top_n, rows_of_state(manifest))
     return min(options.top_n, count_due_rows(open_table(address), manifest, options))
 

@@ -106,6 +106,11 @@ def count_due(table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Du
     return sum(_count_due(shown, tablet, due) for tablet in may_have)
 
 
+def rows_to_look_at(table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Due]) -> int:
+    """Returns how many rows the tablets have that may have due rows; arguments as for ``may_have_due``."""
+    return sum(tablet.rows for tablet in _due_tablets(table, manifest, due_at)[2])
+
+
 def _due_tablets(
     table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Due]
 ) -> tuple[TableRows, Due, Iterator[Tablet]]:

@@ -10,9 +10,11 @@ from simulated_web import SimWeb
 from table_changes import change, state_of
 
 from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines import crawl, dedup, fetch, inject, invertlinks, parse, update
 from nutbeam.pipelines.batch_tools import reparse
 from nutbeam.pipelines.command_line.cli import main
+from nutbeam.pipelines.generating.generate_candidates import rows_to_survey
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.one_worker import build_placed
 from nutbeam.pipelines.launch.placement import Workers
@@ -134,7 +136,10 @@ def test_the_pages_of_a_round_are_not_more_than_the_rows_that_are_due(tmp_path):
     tomorrow = now_ms() + 86_400_000
     rows = state_of({f"com.a:http/{n}": 1.0 for n in range(100)}, fetch_time=tomorrow)
     change(str(tmp_path), rows, "load")
+    table, options = open_table(str(tmp_path)), crawl.Options()
+    assert rows_to_survey(table, manifest_of(tmp_path), options) == 0  # zone maps say so
     assert nutbeam("inject", tmp_path, "http://b.com/") == 0
+    assert rows_to_survey(table, manifest_of(tmp_path), options) == 101
     large = {"num_fetchers": 2, "one_worker_urls": 7}
     assert phases_spread(tmp_path, **large) == {"Fetch"}
     assert phases_spread(tmp_path, add_days=2, **large) == {"Fetch", "Update", "Dedup"}

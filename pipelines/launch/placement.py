@@ -67,7 +67,7 @@ def rows_of_work(job: str, rows: int, urls: int | None) -> int:
         urls: URLs of its batch; None if it works on no batch.
 
     >>> rows_of_work("generate", 1_000_000, None), rows_of_work("dedup", 1_000_000, 100)
-    (20000, 20500)
+    (20000, 20100)
     >>> rows_of_work("update", 1_000_000, 100), rows_of_work("filterdb", 1_000_000, None)
     (500, 1000000)
     """
@@ -77,8 +77,9 @@ def rows_of_work(job: str, rows: int, urls: int | None) -> int:
         return rows // _ROWS_COMPARED
     if urls is None:
         return rows
-    pages = min(rows, urls * (_ROWS_OF_PARSING if job == "parse" else _ROWS_OF_PAGE))
-    return pages + rows // _ROWS_READ if job == "dedup" else pages
+    if job == "dedup":
+        return urls + rows // _ROWS_READ
+    return min(rows, urls * (_ROWS_OF_PARSING if job == "parse" else _ROWS_OF_PAGE))
 
 
 def _rows_of_work(ticket: Ticket, begin: Begin, manifest: Manifest) -> int:

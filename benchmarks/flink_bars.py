@@ -20,6 +20,7 @@ from flink_templates import compose, containers
 from flink_templates import settings as published_settings
 from guide_blocks import blocks
 from here import ROOT
+from tables import make_table
 from worker_starts import cpu_of, start_worker
 
 from nutbeam.io.parsing.parser_limits import memory_of, share_of_worker
@@ -28,6 +29,13 @@ from nutbeam.web.simweb.server import SimWeb
 MIB = 1 << 20
 MOST_START_S, MOST_ROUND_S = 3.0, 60.0
 LOOK_S = 0.2
+# Name, URLs that are not due, and --one_worker_urls.
+TABLES = (
+    ("these pages only", 0, 50_000),
+    ("60,000 URLs more", 60_000, 50_000),
+    ("3,000,000 URLs more", 3_000_000, 50_000),
+    ("60,000 more, all workers", 60_000, 0),
+)
 Row = tuple[object, ...]
 
 
@@ -124,29 +132,28 @@ def _steps(cluster: Cluster, job: str) -> Any:
 
 
 def starts_bar(cluster: Cluster, sizes: tuple[int, ...]) -> Iterator[Row]:
-    """Yields a row for a round of each number of pages, and for a dedup after it.
+    """Yields a row for a round of each number of pages, and for a dedup after it, on tables of each size.
 
-    As for a large table all steps are for all workers; as for a small one only the fetch is.
+    With all phases on all workers a round has as many tasks as before phases were placed.
     """
     for pages in sizes:
         hosts = max(1, pages // 100)
         with SimWeb(hosts=hosts, pages=100, seed=7, crawl_delay=0, processes=2) as web:
             urls = sorted(map(web.site.plan.url, web.site.plan.all_pages()))[: max(pages, 1)]
             doors = [f"--connect_to={door}" for door in web.connect_to]
-            for kind, most in (("large", 0), ("small", 50_000)):
+            for kind, more_urls, most in TABLES:
                 with tempfile.TemporaryDirectory(prefix="benchmark-flink-") as folder:
                     table = pathlib.Path(folder) / "table"
+                    if more_urls:
+                        make_table(table, more_urls, 1_000, due_share=0.0)
                     _inject(table, urls)
                     words = ["crawl", table, "--server_delay=0", *doors]
                     if not pages:  # until nothing is due
                         measure.nutbeam(*words, "--rounds=-1", "--progress=false")
                     words += ["--rounds=1", f"--top_n={len(urls)}", "--num_fetchers=2"]
                     limit = f"--one_worker_urls={most}"
-                    yield (
-                        f"as a {kind} table: {pages:,} pages",
-                        *run_watched(cluster, *words, limit),
-                    )
-                    yield f"as a {kind} table: dedup", *run_watched(cluster, "dedup", table, limit)
+                    yield f"{kind}: {pages:,} pages", *run_watched(cluster, *words, limit)
+                    yield f"{kind}: dedup", *run_watched(cluster, "dedup", table, limit)
 
 
 def _inject(table: pathlib.Path, urls: list[str]) -> None:

@@ -67,11 +67,13 @@ def keys_at(sizes: np.ndarray, number: np.ndarray) -> pl.Series:
     ).to_series()  # fmt: skip
 
 
-def state_rows(sizes: np.ndarray, start: int, end: int, now: int) -> pl.DataFrame:
-    """Returns rows [start, end) of the state, of which ``DUE_SHARE`` are due."""
+def state_rows(
+    sizes: np.ndarray, start: int, end: int, now: int, due_share: float = DUE_SHARE
+) -> pl.DataFrame:
+    """Returns rows [start, end) of the state, of which a share is due."""
     random = np.random.default_rng(start)
     number = end - start
-    due = random.random(number) < DUE_SHARE
+    due = random.random(number) < due_share
     wait = random.integers(1 * DAY_MS, 29 * DAY_MS, number)
     fetched = random.random(number) < 0.6
     status = np.where(fetched, int(Status.DB_FETCHED), int(Status.DB_UNFETCHED))
@@ -95,7 +97,13 @@ def state_rows(sizes: np.ndarray, start: int, end: int, now: int) -> pl.DataFram
     return frame.with_columns(signature=gone.then("signature"))
 
 
-def make_table(root: pathlib.Path, rows: int, hosts: int, tablet_rows: int | None = None) -> None:
+def make_table(
+    root: pathlib.Path,
+    rows: int,
+    hosts: int,
+    tablet_rows: int | None = None,
+    due_share: float = DUE_SHARE,
+) -> None:
     """Writes a table of state rows, as an update that was committed would leave it.
 
     Args:
@@ -103,17 +111,18 @@ def make_table(root: pathlib.Path, rows: int, hosts: int, tablet_rows: int | Non
         rows: How many.
         hosts: Of how many hosts, one after the other.
         tablet_rows: Rows of a tablet, where it is not the default.
+        due_share: Which share of the rows is due.
     """
     with replaced_sizes(**({} if tablet_rows is None else {"tablet_rows": tablet_rows})):
-        _write_table(root, rows, hosts)
+        _write_table(root, rows, hosts, due_share)
 
 
-def _write_table(root: pathlib.Path, rows: int, hosts: int) -> None:
+def _write_table(root: pathlib.Path, rows: int, hosts: int, due_share: float) -> None:
     sizes, now = host_sizes(rows, hosts), int(time.time() * 1000)
     operation = begin(str(root), "load", "load", now=now)
     writer = tablet_writer.TabletWriter(operation.table, "state", STATE)
     for start in range(0, rows, _STEP):
-        frame = state_rows(sizes, start, min(start + _STEP, rows), now)
+        frame = state_rows(sizes, start, min(start + _STEP, rows), now, due_share)
         writer.write(pl.from_arrow(conform(frame, STATE)))
     commit(operation, [Written("state", tuple(writer.close()))])
 

@@ -36,7 +36,6 @@ from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.machine_use import show_use
-from .launch.placement import fits_one_worker
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.shipped_seeds import check_seeds, seed_words
 from .launch.table_rooms import RoomOfRounds, low_room
@@ -44,6 +43,7 @@ from .round import (
     RoundOptions,
     find_next_round,
     finish,
+    reads_due_times,
     stages_of_round,
     warn_of_missing_rules,
 )
@@ -252,22 +252,23 @@ def _rounds(
 
     Before the ``first`` round of all, sitemaps were read already.
     """
-    # Built once for each size: the graph contains the table and the launch id; a run finds its round.
-    pipelines: dict[bool, beam.Pipeline] = {}
+    # Built once: the graph contains the table and the launch id; a run finds its round. For a cluster
+    # it is built for the work of each round.
+    pipeline: beam.Pipeline | None = None
     address, launched = ticket.address, ticket.operation
     room, elsewhere = RoomOfRounds(address, options.least_free), workers_elsewhere(beam_args)
     while _in_time(ticket) and room.suffices():
-        small = elsewhere and fits_one_worker(address, options)
-        upcoming = find_next_round(address, launched, options, options.rounds, by_rows=small)
+        by_rows = elsewhere and reads_due_times(address, options)
+        upcoming = find_next_round(address, launched, options, options.rounds, by_rows=by_rows)
         if upcoming is None:
             return
         if options.sitemaps == "always" and (upcoming[0] > 1 or not first):
             read_sitemaps(ticket, upcoming[0], options, beam_args)
         PROGRESS.begin_round(upcoming[0], options.rounds)
-        if small not in pipelines:
+        if pipeline is None or elsewhere:
             stages = stages_of_round(options, options.rounds)
-            pipelines[small] = prepare(ticket, stages, options, beam_args)
-        run_over_conflicts(pipelines[small], address, launched)
+            pipeline = prepare(ticket, stages, options, beam_args)
+        run_over_conflicts(pipeline, address, launched)
         manifests = manifests_of_launch(address, launched, seen)
         yield from manifests
         seen = manifests[-1].snapshot if manifests else seen

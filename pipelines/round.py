@@ -8,17 +8,19 @@ and again.
 import dataclasses
 import functools
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
 
-from ..io.snapshots.manifest import Manifest, load_manifest
+from ..io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
 from ..io.snapshots.rounds import next_round, stop_file, unfinished_batches
 from ..io.storage.least_free import low_message
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
+from ..policy.components.vocabulary import FETCHED_PHASE, UPDATED_PHASE
 from ..policy.dedup.duplicates import DedupOptions
 from ..policy.hosting.locate_options import LocateOptions
 from ..policy.inlinks.edges import InvertTableOptions
@@ -30,7 +32,12 @@ from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, parse, update
 from .base.command import DONE, NOTHING_FETCHED, TABLE, Invocation
 from .base.live import live_view
-from .generating.generate_candidates import due_at, rows_may_be_due
+from .generating.generate_candidates import (
+    count_due_rows,
+    due_at,
+    rows_may_be_due,
+    rows_to_survey,
+)
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
@@ -38,7 +45,8 @@ from .launch.job_here import Phase
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
 from .launch.machine_use import show_use
-from .launch.one_worker import Sized, Stages
+from .launch.one_worker import Build, Stages
+from .launch.placement import Workers, rows_of_state, rows_of_work, workers_of_rows
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
 from .views.endings import CrawlStop, had_final_answers, work_of
@@ -87,8 +95,7 @@ def run(invocation: Invocation) -> int:
     launched = options.operation or new_id()
     with beating_heart(invocation, launched) as heart:
         warn_of_missing_rules(invocation, options)
-        has_work = functools.partial(_has_round, launched, options)
-        stages = Sized(stages_of_round(options, rounds=1), has_work=has_work)
+        stages = stages_of_round(options, rounds=1)
         pipeline = prepare(
             Ticket(address, launched), stages, options, invocation.beam_args, "round"
         )
@@ -103,11 +110,6 @@ def run(invocation: Invocation) -> int:
         return heart.ends_with(*finish(invocation, manifests, others))
 
 
-def _has_round(launched: str, options: RoundOptions, address: str, by_rows: bool) -> bool:
-    begin(address, "crawl", f"{launched}.crawl")  # as a worker would do
-    return find_next_round(address, launched, options, 1, by_rows=by_rows) is not None
-
-
 def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     """Builds the only round of a launch."""
     return stages_of_round(options, rounds=1)(tickets, options)
@@ -118,8 +120,62 @@ def stages_of_round(options: RoundOptions, rounds: int) -> Stages:
 
     A ticket with a batch finishes that batch.
     """
-    choose = functools.partial(_choose, rounds=rounds)
-    return Stages(choose, _fetch, _update, engines=options.num_fetchers or 1)
+    choose: Build = functools.partial(_choose, rounds=rounds)
+    parts = (choose, _fetch, _parse, _update, _dedup, *([_index] if options.index else []))
+    return Stages(parts, functools.partial(_rows_of_round, rounds=rounds))
+
+
+def _rows_of_round(ticket: Ticket, options: RoundOptions, rounds: int) -> Sequence[float] | None:
+    begin(ticket.address, "crawl", f"{ticket.operation}.crawl")  # as a worker would do
+    by_rows = reads_due_times(ticket.address, options)
+    upcoming = find_next_round(ticket.address, ticket.operation, options, rounds, by_rows=by_rows)
+    return None if upcoming is None else _rows_of_parts(ticket.address, upcoming[1], options)
+
+
+def reads_due_times(address: str, options: RoundOptions) -> bool:
+    """Returns whether the launcher reads which rows are due: those that may be are few enough."""
+    surveyed = _surveyed_rows(address, newest_manifest(address), options)
+    return workers_of_rows(surveyed, options) is Workers.ONE
+
+
+def _surveyed_rows(address: str, manifest: Manifest, options: RoundOptions) -> int:
+    """Returns how many rows of a table generate weighs."""
+    rows = rows_to_survey(open_table(address), manifest, options)
+    return rows_of_work("generate", rows, None)
+
+
+def _rows_of_parts(address: str, batch: str | None, options: RoundOptions) -> Sequence[float]:
+    """Returns how many rows of a table each part of a round weighs, see ``Stages``.
+
+    A phase that the batch has behind it weighs nothing, nor does parsing if the fetch does it.
+
+    Args:
+        address: Address of the table.
+        batch: The batch that the round finishes; None if it makes one.
+        options: Options of the round.
+    """
+    manifest = newest_manifest(address)
+    rows, record = rows_of_state(manifest), manifest.batches.get(batch or "")
+    phase = record.phase if record else "generated"
+    urls = record.urls if record else _most_urls(address, manifest, options)
+    engines = record.partitions if record else options.num_fetchers
+    parses = phase == FETCHED_PHASE or (phase == "generated" and not options.parse_while_fetching)
+    updates = 2 if options.links else phase != UPDATED_PHASE
+    return (
+        0 if record else _surveyed_rows(address, manifest, options),
+        math.inf if phase == "generated" and engines > 1 else 0,
+        parses * rows_of_work("parse", rows, urls),
+        updates * rows_of_work("update", rows, urls),
+        rows_of_work("dedup", rows, urls),
+        *([rows_of_work("index", rows, None)] if options.index else []),
+    )
+
+
+def _most_urls(address: str, manifest: Manifest, options: RoundOptions) -> int:
+    """Returns how many URLs a new batch has at most."""
+    if not reads_due_times(address, options):
+        return min(options.top_n, rows_of_state(manifest))
+    return min(options.top_n, count_due_rows(open_table(address), manifest, options))
 
 
 def _choose(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
@@ -131,20 +187,27 @@ def _fetch(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     return tickets | Phase("Fetch", fetch.build, options)
 
 
-def _update(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    updated = (
-        tickets | Phase("Parse", parse.build, options) | Phase("Update", update.build, options)
-    )
-    if options.links:
-        from . import invertlinks  # late, as index and sitemap: few crawls need it
+def _parse(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    return tickets | Phase("Parse", parse.build, options)
 
-        updated |= Phase("Links", invertlinks.build, options)
-    deduped = updated | Phase("Dedup", dedup.build_of_batch(options.top_n), options)
-    if not options.index:
-        return deduped
+
+def _update(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    updated = tickets | Phase("Update", update.build, options)
+    if not options.links:
+        return updated
+    from . import invertlinks  # late, as index and sitemap: few crawls need it
+
+    return updated | Phase("Links", invertlinks.build, options)
+
+
+def _dedup(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    return tickets | Phase("Dedup", dedup.build_of_batch(options.top_n), options)
+
+
+def _index(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     from .indexing import index
 
-    return deduped | Phase("Index", index.build, options)
+    return tickets | Phase("Index", index.build, options)
 
 
 def find_next_round(

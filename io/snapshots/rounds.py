@@ -1,6 +1,6 @@
 """Finds the present round of a crawl, from the table's history only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ...web.base.clock import Clock
 from ..storage.files import size_of
@@ -94,21 +94,39 @@ def may_have_due(
         by_rows: Whether to read the times of the rows where zone maps do not rule it out. Zone maps know
             the earliest time of each file, also of rows that newer files replace.
     """
-    state_tablets = tablets(load_files(table, manifest.components.get("state")))
-    due = due_at(clock_of(manifest))
-    shown = table.at(manifest.snapshot)
-    may_have = (tablet for tablet in state_tablets if shown.may_have_due("state", tablet, due))
+    shown, due, may_have = _due_tablets(table, manifest, due_at)
     if not by_rows:
         return any(True for _ in may_have)
-    return any(_has_due(shown, tablet, due) for tablet in may_have)
+    return any(_count_due(shown, tablet, due) for tablet in may_have)
 
 
-def _has_due(table: TableRows, tablet: Tablet, due: Due) -> bool:
+def count_due(table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Due]) -> int:
+    """Returns how many rows are due; arguments as for ``may_have_due``. It reads the times of rows."""
+    shown, due, may_have = _due_tablets(table, manifest, due_at)
+    return sum(_count_due(shown, tablet, due) for tablet in may_have)
+
+
+def rows_to_look_at(table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Due]) -> int:
+    """Returns how many rows the tablets have that may have due rows; arguments as for ``may_have_due``."""
+    return sum(tablet.rows for tablet in _due_tablets(table, manifest, due_at)[2])
+
+
+def _due_tablets(
+    table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Due]
+) -> tuple[TableRows, Due, Iterator[Tablet]]:
+    """Returns the table at a snapshot, the due times, and the tablets that may have due rows."""
+    state_tablets = tablets(load_files(table, manifest.components.get("state")))
+    due, shown = due_at(clock_of(manifest)), table.at(manifest.snapshot)
+    may_have = (one for one in state_tablets if shown.may_have_due("state", one, due))
+    return shown, due, may_have
+
+
+def _count_due(table: TableRows, tablet: Tablet, due: Due) -> int:
     times = table.read("state", [tablet], ("fetch_time",)).get_column("fetch_time")
     is_due = times <= due.until
     if due.far is not None:
         is_due |= times > due.far
-    return bool(is_due.fill_null(value=True).any())
+    return int(is_due.fill_null(value=True).sum())
 
 
 def unfinished_batches(manifest: Manifest, now: int) -> list[str]:

@@ -85,7 +85,7 @@ class _Shared4(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, purge."""
 
     one_worker_urls: int
-    """On a cluster, a job on a table with at most this many URLs is one step on one worker; only the fetch is for all workers. 0: all jobs are. Default: 50000."""
+    """On a cluster, a phase that works on at most this many URLs is one step on one worker; the fetch is for all workers. A page of a batch counts as up to 10 URLs. 50 URLs count as one for generate and for the dedup of a batch, 10 for a dedup of all pages. 0: all is for all workers. Default: 50000."""
 
 
 class _Shared5(TypedDict, total=False):

@@ -11,7 +11,7 @@ from ...io.batches.batches import claimed_keys
 from ...io.rows.small_components import read_blocklist, read_host_settings
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
-from ...io.snapshots.rounds import may_have_due
+from ...io.snapshots.rounds import count_due, may_have_due, rows_to_look_at
 from ...io.snapshots.table_clock import clock_of
 from ...io.table.web_table import TableRows
 from ...io.tablets.tablets import Due, Tablet, tablets
@@ -144,6 +144,16 @@ def rows_may_be_due(
 ) -> bool:
     """Returns whether a row of a snapshot may be due; see ``may_have_due``."""
     return may_have_due(table, manifest, lambda clock: due_at(clock, options), by_rows=by_rows)
+
+
+def rows_to_survey(table: TableRows, manifest: Manifest, options: GenerateOptions) -> int:
+    """Returns how many rows of a snapshot generate reads: those of tablets that may have due rows."""
+    return rows_to_look_at(table, manifest, lambda clock: due_at(clock, options))
+
+
+def count_due_rows(table: TableRows, manifest: Manifest, options: GenerateOptions) -> int:
+    """Returns how many rows of a snapshot are due, by their times; see ``count_due``."""
+    return count_due(table, manifest, lambda clock: due_at(clock, options))
 
 
 def due_at(clock: Clock, options: GenerateOptions) -> Due:

@@ -20,7 +20,7 @@ from ...web.base.option_checks import Launch, check_setup
 from ...web.base.progress import PROGRESS
 from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
-from .arrival import Arrive, check_worker, snapshot_to_find
+from .arrival import snapshot_to_find
 from .beam_internals import quick_building
 from .clock_warnings import warn_of_clocks
 from .earlier_jobs import missing_rules_line
@@ -28,7 +28,7 @@ from .heartbeat import beating_heart, refusal_left
 from .job_reports import job_record, report
 from .launch import launch_args, preflight, workers_elsewhere
 from .machine_use import with_engines
-from .one_worker import Build, Sized, Stages, build_on_one_worker, engines_of
+from .one_worker import Build, Placed, Sized, Stages, build_placed
 from .placement import Workers, first_begin, workers_for
 from .runner import make_pipeline, phases_shown, run_over_batches, run_pipeline, waits
 
@@ -80,21 +80,33 @@ def prepare(
 ) -> beam.Pipeline:
     """Builds the pipeline of a ticket; a cluster shows it under the job's name.
 
-    On a cluster, a job that has nothing to do runs in this process, and a small one on one worker. A job
-    that is staged for a template is submitted in any case, since its launcher waits for it.
+    On a cluster, a job that has nothing to do runs in this process, and each part that has little to do
+    on one worker. A job that is staged for a template is submitted in any case, since its launcher waits
+    for it, and all of it is for all workers.
     """
     options = with_engines(options, beam_args)
     sized = build if isinstance(build, Sized) else Sized(build)
     build = sized.build
+    if not workers_elsewhere(beam_args):
+        return _prepare_here(ticket, build, options, [*launch_args(options, beam_args), *beam_args])
     if any(arg.startswith(_STAGED) for arg in beam_args):
-        return _prepare_elsewhere(ticket, build, options, beam_args, job, Workers.ALL)
-    if workers_elsewhere(beam_args):
-        here = None if isinstance(build, Stages) else _prepare_here(ticket, build, options, [])
-        needed = workers_for(ticket, first_begin(here) if here else None, options, sized.rows)
-        if needed is Workers.NONE or not sized.has_work(ticket.address, needed is Workers.ONE):
-            return here or _prepare_here(ticket, build, options, [])
-        return _prepare_elsewhere(ticket, build, options, beam_args, job, needed)
-    return _prepare_here(ticket, build, options, [*launch_args(options, beam_args), *beam_args])
+        placed: Sequence[Placed] = [Placed(build, Workers.ALL)]
+    elif isinstance(build, Stages):
+        placed = build.place(ticket, options)
+    else:
+        placed = _place(ticket, sized, options)
+    if placed:
+        return _prepare_elsewhere(ticket, placed, options, beam_args, job)
+    return _prepare_here(ticket, build, options, [])
+
+
+def _place(ticket: Ticket, sized: Sized, options: Any) -> Sequence[Placed]:
+    """Returns a job with its workers; nothing if it has nothing to do."""
+    begin = first_begin(_prepare_here(ticket, sized.build, options, []))
+    workers = workers_for(ticket, begin, options, sized.rows)
+    if workers is Workers.NONE or not sized.has_work(ticket.address, workers is Workers.ONE):
+        return []
+    return [Placed(sized.build, workers)]
 
 
 def _prepare_here(
@@ -107,25 +119,16 @@ def _prepare_here(
 
 
 def _prepare_elsewhere(
-    ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str, workers: Workers
+    ticket: Ticket, placed: Sequence[Placed], options: Any, beam_args: Sequence[str], job: str
 ) -> beam.Pipeline:
     address = open_table(ticket.address).worker_address()
     ticket = dataclasses.replace(ticket, address=address, versions=versions())
     args = [f"--job_name={job_name(job, ticket.operation)}", *launch_args(options, beam_args)]
-    alone = workers is Workers.ONE and engines_of(build) == 1
+    alone = all(part.workers is Workers.ONE for part in placed)
     has_tasks = any(arg.partition("=")[0] == "--parallelism" for arg in beam_args)
     pipeline = make_pipeline([*args, *beam_args, *(_ONE_TASK if alone and has_tasks else ())])
-    start = ticket, snapshot_to_find(ticket.address)
     with quick_building():
-        if workers is Workers.ONE:
-            build_on_one_worker(pipeline, build, options, start)
-            return pipeline
-        if options.deliver:
-            tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
-        else:
-            tickets = pipeline | Arrive(ticket, getattr(build, "func", build).__module__)
-        check = beam.Map(check_worker, start[1], options).with_output_types(Ticket)
-        build(tickets | "CheckWorker" >> check, options)
+        build_placed(pipeline, placed, options, (ticket, snapshot_to_find(ticket.address)))
     return pipeline
 
 

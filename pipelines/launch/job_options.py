@@ -23,8 +23,9 @@ class JobOptions(LaunchOptions):
     )
     one_worker_urls: int = option(
         50_000,
-        "On a cluster, a job on a table with at most this many URLs is one step on one worker; only "
-        "the fetch is for all workers. 0: all jobs are.",
+        "On a cluster, a phase that works on at most this many URLs is one step on one worker; the "
+        "fetch is for all workers. A page of a batch counts as up to 10 URLs. 50 URLs count as one for "
+        "generate and for the dedup of a batch, 10 for a dedup of all pages. 0: all is for all workers.",
         minimum=0,
     )
 

@@ -5,38 +5,57 @@ same: its pipeline is built on the worker, and run by the in-process runner.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 
 from ...transforms.tickets import Ticket
-from .arrival import check_worker
+from .arrival import Arrive, check_worker
 from .beam_internals import pack_code, unpack_code
 from .job_here import Build, JobHere, count_again
+from .placement import Workers, workers_of_rows
+
+
+class Placed(NamedTuple):
+    """A job, or parts of one that follow one another, and the workers that run it: one or all."""
+
+    build: Build
+    workers: Workers
 
 
 @dataclasses.dataclass(frozen=True)
 class Stages:
-    """A job with a part that is for all workers, however small the table is.
+    """A job of several parts, each for the workers that it needs.
 
     It is the build of the whole job, too.
 
     Attributes:
-        before: Builds the part before.
-        spread: Builds the part for all workers.
-        after: Builds the part after it.
-        engines: How many workers the part can use.
+        parts: Builds of the parts, in order.
+        rows: Returns how many rows of a table the work of each part weighs, from the ticket and the
+            options; infinite if it is for all workers. None: there is nothing to do.
     """
 
-    before: Build
-    spread: Build
-    after: Build
-    engines: int = 1
+    parts: tuple[Build, ...]
+    rows: Callable[[Ticket, Any], Sequence[float] | None] | None = None
 
     def __call__(self, tickets: beam.PCollection[Ticket], options: Any) -> Any:
-        return self.after(self.spread(self.before(tickets, options), options), options)
+        for build in self.parts:
+            tickets = build(tickets, options)
+        return tickets
+
+    def place(self, ticket: Ticket, options: Any) -> tuple[Placed, ...]:
+        """Returns the parts with their workers; none if there is nothing to do."""
+        rows = self.rows(ticket, options) if self.rows else None
+        workers = [workers_of_rows(weight, options) for weight in rows or ()]
+        placed = zip(workers, self.parts if rows else (), strict=True)
+        return tuple(
+            Placed(Stages(tuple(build for _, build in group)), needed)
+            for needed, group in itertools.groupby(placed, operator.itemgetter(0))
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,27 +77,45 @@ class Sized:
         return self.build(tickets, options)
 
 
-def engines_of(build: Build) -> int:
-    """Returns how many workers a job on a small table can use."""
-    return build.engines if isinstance(build, Stages) else 1
-
-
-def build_on_one_worker(
-    pipeline: beam.Pipeline, build: Build, options: Any, start: tuple[Ticket, int]
+def build_placed(
+    pipeline: beam.Pipeline, job: Sequence[Placed], options: Any, start: tuple[Ticket, int]
 ) -> None:
-    """Builds a job that runs on one worker, except for what can use several.
+    """Builds a job whose parts run on one worker or on all.
 
     Args:
         pipeline: An empty pipeline.
-        build: Builds the pipeline of the job.
+        job: The parts.
         options: Options of the job.
         start: The ticket, and the snapshot that the worker must find, see ``check_worker``.
     """
-    if not isinstance(build, Stages) or engines_of(build) == 1:
-        _ = pipeline | "Job" >> OnOneWorker(build, options, start)
-        return
-    begun = pipeline | "Begin" >> OnOneWorker(build.before, options, start, alone=True)
-    _ = build.spread(begun, options) | "End" >> OnOneWorker(build.after, options)
+    (first, workers), *others = job
+    if workers is Workers.ONE:
+        tickets = pipeline | "Job" >> OnOneWorker(first, options, start, alone=bool(others))
+    else:
+        tickets = first(_arrive(pipeline, first, options, start), options)
+    for number, (build, workers) in enumerate(others):
+        if workers is Workers.ONE:
+            tickets |= f"Part{number}" >> OnOneWorker(build, options)
+        else:
+            tickets = build(tickets, options)
+
+
+def _arrive(
+    pipeline: beam.Pipeline, build: Build, options: Any, start: tuple[Ticket, int]
+) -> beam.PCollection[Ticket]:
+    ticket, snapshot = start
+    if options.deliver:
+        tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
+    else:
+        tickets = pipeline | Arrive(ticket, _module_of(build))
+    check = beam.Map(check_worker, snapshot, options).with_output_types(Ticket)
+    return tickets | "CheckWorker" >> check
+
+
+def _module_of(build: Build) -> str:
+    """Returns the name of the module that builds a job."""
+    first = build.parts[0] if isinstance(build, Stages) else build
+    return str(getattr(first, "func", first).__module__)
 
 
 @dataclasses.dataclass
@@ -103,15 +140,14 @@ class OnOneWorker(beam.PTransform):
     alone: bool = False
 
     def expand(self, pipeline: Any) -> beam.PCollection[Any]:
-        module = getattr(self.build, "func", self.build).__module__
-        run = _importing(module, pack_code((self.build, self.options, self.start)))
+        run = _importing(_module_of(self.build), pack_code((self.build, self.options, self.start)))
         tickets = pipeline | beam.Impulse() if self.start else pipeline
         pairs = tickets | "Run" >> beam.Map(run).with_output_types(tuple[int, Any])
         if self.alone:
             # Not a Reshuffle: Flink would skip the next Reshuffle, which spreads the work.
             pairs |= beam.GroupByKey()
             return pairs | "Give" >> beam.FlatMap(_give).with_output_types(Ticket)
-        return pairs
+        return pairs if self.start else pairs | "Next" >> beam.Values()
 
 
 def _importing(module: str, packed: bytes) -> Callable[[Any], tuple[int, Any]]:

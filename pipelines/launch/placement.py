@@ -1,7 +1,7 @@
 """Decides which workers of a cluster a job needs: none, one, or all of them.
 
 A step of a pipeline takes a cluster a tenth of a second at best, and a new worker several. So
-a job that has nothing to do runs in the command's own process, and a job on a small table is one step on
+a job that has nothing to do runs in the command's own process, and a job with little work is one step on
 one worker. The manifest has the numbers; no rows are read.
 """
 
@@ -21,8 +21,10 @@ from ...transforms.tickets import Ticket
 
 # Jobs that read sources of unknown size, or request pages: their work is for all workers.
 _SPREAD = ("copy", "fetch", "freegen", "import_nutch", "import_warc", "mergedb", "sitemap")
-# A page of a batch counts as this number of rows, because of its links.
-_ROWS_OF_PAGE = 10
+# A page of a batch counts as this number of rows, because of its links, or because it is parsed.
+_ROWS_OF_PAGE, _ROWS_OF_PARSING = 5, 10
+# As many rows count as one, if a job only reads some of their columns, or compares them.
+_ROWS_READ, _ROWS_COMPARED = 50, 10
 
 
 class Workers(enum.Enum):
@@ -33,38 +35,67 @@ class Workers(enum.Enum):
     ALL = "all"
 
 
-def workers_for(ticket: Ticket, begin: Begin | None, options: Any, rows: int = 0) -> Workers:
+def workers_for(ticket: Ticket, begin: Begin, options: Any, rows: int = 0) -> Workers:
     """Returns the workers that a job needs.
 
     Args:
         ticket: Its ticket.
-        begin: How its pipeline begins; None for a round of a crawl.
+        begin: How its pipeline begins.
         options: Its options.
         rows: Rows that it reads besides those of the table.
     """
     table = open_table(ticket.address)
     manifest = load_manifest(table, table.latest_snapshot())
-    if begin is not None and _has_nothing_to_do(ticket, begin, manifest, options):
+    if _has_nothing_to_do(ticket, begin, manifest, options):
         return Workers.NONE
-    if begin is not None and begin.job in _SPREAD:
+    if begin.job in _SPREAD:
         return Workers.ALL
-    rows += _rows_of_work(ticket, begin, manifest)
+    return workers_of_rows(rows + _rows_of_work(ticket, begin, manifest), options)
+
+
+def workers_of_rows(rows: float, options: Any) -> Workers:
+    """Returns the workers for work that weighs a number of rows, see ``rows_of_work``."""
     return Workers.ONE if rows <= options.one_worker_urls > 0 else Workers.ALL
 
 
-def fits_one_worker(address: str, options: Any) -> bool:
-    """Returns whether a round of a crawl is for one worker, as far as it can be."""
-    return workers_for(Ticket(address, ""), None, options) is Workers.ONE
+def rows_of_work(job: str, rows: int, urls: int | None) -> int:
+    """Returns how many rows of a table the work of a job weighs.
 
+    Args:
+        job: Name of the job.
+        rows: Rows of the state.
+        urls: URLs of its batch; None if it works on no batch.
 
-def _rows_of_work(ticket: Ticket, begin: Begin | None, manifest: Manifest) -> int:
-    state = manifest.components.get("state")
-    rows = state.rows if state else 0
-    if begin is None or not (begin.needs or begin.takes_in):
+    >>> rows_of_work("generate", 1_000_000, None), rows_of_work("dedup", 1_000_000, 100)
+    (20000, 20100)
+    >>> rows_of_work("update", 1_000_000, 100), rows_of_work("filterdb", 1_000_000, None)
+    (500, 1000000)
+    """
+    if job == "generate":
+        return rows // _ROWS_READ
+    if job == "dedup" and urls is None:
+        return rows // _ROWS_COMPARED
+    if urls is None:
         return rows
+    if job == "dedup":
+        return urls + rows // _ROWS_READ
+    return min(rows, urls * (_ROWS_OF_PARSING if job == "parse" else _ROWS_OF_PAGE))
+
+
+def _rows_of_work(ticket: Ticket, begin: Begin, manifest: Manifest) -> int:
+    rows = rows_of_state(manifest)
+    of_batch = begin.needs or begin.takes_in or (begin.job == "dedup" and ticket.batch)
+    if not of_batch:
+        return rows_of_work(begin.job, rows, None)
     waiting = [ticket.batch] if ticket.batch else _waiting(begin, manifest)
     urls = [manifest.batches[batch].urls for batch in waiting if batch in manifest.batches]
-    return min(rows, _ROWS_OF_PAGE * max(urls, default=0))
+    return rows_of_work(begin.job, rows, max(urls, default=0))
+
+
+def rows_of_state(manifest: Manifest) -> int:
+    """Returns the number of rows of a table."""
+    state = manifest.components.get("state")
+    return state.rows if state else 0
 
 
 def _waiting(begin: Begin, manifest: Manifest) -> list[str]:
@@ -74,11 +105,11 @@ def _waiting(begin: Begin, manifest: Manifest) -> list[str]:
     return [name for name, batch in manifest.batches.items() if batch.phase == begin.needs]
 
 
-def first_begin(pipeline: beam.Pipeline) -> Begin | None:
-    """Returns how the first job of a pipeline begins; None if no job begins in it."""
+def first_begin(pipeline: beam.Pipeline) -> Begin:
+    """Returns how the first job of a pipeline begins; one without a name if no job begins in it."""
     visitor = _BeginFinder()
     pipeline.visit(visitor)
-    return visitor.begins[0] if visitor.begins else None
+    return visitor.begins[0] if visitor.begins else Begin("")
 
 
 class _BeginFinder(PipelineVisitor):

@@ -68,17 +68,33 @@ def test_a_small_round_is_few_tasks_and_makes_the_same_table(flink, web, tmp_pat
     with launched(flink, *words, **small) as command:
         assert command.ended() == 0
         (job,) = command.jobs()
-    assert tasks_of(flink, job) <= 26  # 226 for a large table
+    assert tasks_of(flink, job) <= 26  # 226 with all phases on all workers
     with launched(flink, "dedup", there, **small) as command:
         assert command.ended() == 0
         (job,) = command.jobs()
-    assert tasks_of(flink, job) <= 3  # 148 for a large table
+    assert tasks_of(flink, job) <= 3  # 148 on all workers
     assert nutbeam("dedup", here) == 0
     assert_same(contents(there), contents(here))
     with launched(flink, "updatedb", there, **small) as command:
         assert command.ended() == 1  # no batch is parsed
         assert command.jobs() == []
     wait_for(lambda: not [*flink.folder.glob("beam-worker.*")], "their folders to be removed")
+
+
+@pytest.mark.long
+def test_a_round_of_one_page_of_a_large_table_makes_the_same_table(flink, web, tmp_path):
+    """Generate and dedup read the whole table, on all workers; parse and updatedb are on one."""
+    seeds, here, there = tmp_path / "seeds.txt", tmp_path / "here", tmp_path / "there"
+    seeds.write_text("".join(f"http://h0.example.com/{n}.html\n" for n in range(300)))
+    for table in (here, there):
+        assert nutbeam("inject", table, seeds) == 0
+    words = (*reach(web), "--num_fetchers", 2, "--top_n", 1)
+    assert nutbeam("round", here, *words) == 4  # it is not found
+    with launched(flink, "round", there, *words, one_worker_urls=5) as command:
+        assert command.ended() == 4
+        (job,) = command.jobs()
+    assert 100 < tasks_of(flink, job) < 180  # 226 with all phases on all workers
+    assert_same(contents(there), contents(here))
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 import apache_beam as beam
 import pytest
 from apache_beam.portability import common_urns
+from crawling import nutbeam
 
 from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.launch.job import prepare
@@ -41,6 +42,7 @@ def graph(request, tmp_path):
     build, options = JOBS[request.param]
     options = type(options)(**{**vars(options), "shared_path": True, "deliver": False,
                                "one_worker_urls": 0})  # fmt: skip
+    assert nutbeam("inject", tmp_path, "http://a.com/") == 0  # it is due
     return prepare(Ticket(str(tmp_path), "x"), build, options, FLINK).to_runner_api().components
 
 

@@ -1,19 +1,27 @@
 """Which workers a job on a cluster gets: none, one, or all."""
 
+import dataclasses
+import math
+
 import pytest
 from bad_input import AGENT
 from crawling import assert_same, contents, manifest_of, manifests_of, nutbeam, reach
 from simulated_web import SimWeb
+from table_changes import change, state_of
 
 from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines import crawl, dedup, fetch, inject, invertlinks, parse, update
 from nutbeam.pipelines.batch_tools import reparse
 from nutbeam.pipelines.command_line.cli import main
+from nutbeam.pipelines.generating.generate_candidates import rows_to_survey
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.pipelines.launch.one_worker import build_on_one_worker
+from nutbeam.pipelines.launch.one_worker import build_placed
+from nutbeam.pipelines.launch.placement import Workers
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.pipelines.round import find_next_round, stages_of_round
 from nutbeam.transforms.tickets import Ticket
+from nutbeam.web.base.clock import now_ms
 from nutbeam.web.base.errors import NothingToDo
 
 FLINK = ["--runner=PortableRunner", "--job_endpoint=localhost:1", "--environment_type=PROCESS",
@@ -30,9 +38,13 @@ def web():
 def table(web, tmp_path_factory):
     """A table with a batch that is updated, deduped and not inverted; nothing is due."""
     folder = tmp_path_factory.mktemp("placement") / "table"
-    assert nutbeam("inject", folder, *web.seeds) == 0
+    assert nutbeam("inject", folder, *urls_of(web)) == 0
     assert nutbeam("round", folder, *reach(web), "--top_n", 100) == 0
     return folder
+
+
+def urls_of(web):
+    return [web.site.plan.url(page) for page in web.site.plan.all_pages()]
 
 
 def steps(table, build, kind, batch=None, **options):
@@ -89,28 +101,76 @@ def test_many_seeds_are_for_all_workers(tmp_path):
     assert sizes[1] > 10
 
 
-def test_only_the_fetch_of_a_small_round_is_for_all_workers(table):
-    options = {"num_fetchers": 2}
-    stages = stages_of_round(crawl.Options(**options), 1)
-    names = steps(table, stages, crawl.Options, **options)
-    assert len(names) < 20
-    assert any("FetchBatch" in name for name in names)
-    assert not any("Dedup" in name for name in names)
-    alone = steps(table, stages_of_round(crawl.Options(), 1), crawl.Options)
-    assert len(alone) == 2  # with one engine all of it is on one worker
+@pytest.fixture
+def due_table(tmp_path):
+    """A table of 300 URLs that are due."""
+    (tmp_path / "seeds.txt").write_text("".join(f"http://a.com/{n}\n" for n in range(300)))
+    assert nutbeam("inject", tmp_path / "due", tmp_path / "seeds.txt") == 0
+    return tmp_path / "due"
 
 
-@pytest.mark.parametrize("fetchers", [1, 2])
-def test_a_round_on_one_worker_makes_the_same_table(web, tmp_path, fetchers):
+def phases_spread(table, **options):
+    """Returns the phases of a round that have steps for all workers."""
+    names = steps(table, stages_of_round(crawl.Options(**options), 1), crawl.Options, **options)
+    every = {"Generate", "Fetch", "Parse", "Update", "Links", "Dedup"}
+    return {name.split("/")[0] for name in names} & every
+
+
+def test_only_the_fetch_of_a_small_round_is_for_all_workers(due_table):
+    assert phases_spread(due_table, num_fetchers=2) == {"Fetch"}
+    assert phases_spread(due_table, num_fetchers=1) == set()
+    assert phases_spread(due_table, one_worker_urls=0) == {
+        "Generate", "Fetch", "Parse", "Update", "Dedup"
+    }  # fmt: skip
+
+
+def test_few_pages_of_a_large_table_are_worked_on_by_one_worker(due_table):
+    """Only the steps that read the whole table, and the fetch, are for all workers."""
+    large = {"num_fetchers": 2, "one_worker_urls": 5}
+    assert phases_spread(due_table, top_n=1, **large) == {"Generate", "Fetch", "Dedup"}
+    assert phases_spread(due_table, top_n=2, **large) == {"Generate", "Fetch", "Update", "Dedup"}
+
+
+def test_the_pages_of_a_round_are_not_more_than_the_rows_that_are_due(tmp_path):
+    """``--top_n`` is 50,000 by default, and would be for all workers."""
+    tomorrow = now_ms() + 86_400_000
+    rows = state_of({f"com.a:http/{n}": 1.0 for n in range(100)}, fetch_time=tomorrow)
+    change(str(tmp_path), rows, "load")
+    table, options = open_table(str(tmp_path)), crawl.Options()
+    assert rows_to_survey(table, manifest_of(tmp_path), options) == 0  # zone maps say so
+    assert nutbeam("inject", tmp_path, "http://b.com/") == 0
+    assert rows_to_survey(table, manifest_of(tmp_path), options) == 101
+    large = {"num_fetchers": 2, "one_worker_urls": 7}
+    assert phases_spread(tmp_path, **large) == {"Fetch"}
+    assert phases_spread(tmp_path, add_days=2, **large) == {"Fetch", "Update", "Dedup"}
+
+
+def test_a_batch_that_was_fetched_only_is_parsed_by_all_workers(web, tmp_path):
+    assert nutbeam("inject", tmp_path, *urls_of(web)) == 0
+    assert nutbeam("generate", tmp_path, "--top_n", 1) == 0
+    assert phases_spread(tmp_path, one_worker_urls=5) == set()
+    assert nutbeam("fetch", tmp_path, *reach(web)) == 0
+    assert phases_spread(tmp_path, one_worker_urls=5) == {"Parse"}
+
+
+ONE, ALL = Workers.ONE, Workers.ALL
+
+
+@pytest.mark.parametrize(
+    ("fetchers", "workers"), [(1, [ONE] * 5), (2, [ONE, ALL, ONE, ONE, ONE]),
+                              (2, [ALL, ALL, ONE, ONE, ALL])]
+)  # fmt: skip
+def test_a_round_on_one_worker_makes_the_same_table(web, tmp_path, fetchers, workers):
     here, there = tmp_path / "here", tmp_path / "there"
     for table in (here, there):
         assert nutbeam("inject", table, *web.seeds) == 0
     assert nutbeam("round", here, *reach(web), "--num_fetchers", fetchers) == 0
     connect_to = tuple(word for word in reach(web) if ":" in str(word))
     options = crawl.Options(num_fetchers=fetchers, connect_to=connect_to, server_delay=0.0)
-    pipeline = make_pipeline([])
-    start = Ticket(str(there), "op"), 0
-    build_on_one_worker(pipeline, stages_of_round(options, 1), options, start)
+    rows = [0 if needed is ONE else math.inf for needed in workers]
+    stages = dataclasses.replace(stages_of_round(options, 1), rows=lambda *_: rows)
+    ticket, pipeline = Ticket(str(there), "op"), make_pipeline([])
+    build_placed(pipeline, stages.place(ticket, options), options, (ticket, 0))
     result = run_pipeline(pipeline)
     assert_same(contents(there), contents(here))
     counters = {

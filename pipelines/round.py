@@ -41,11 +41,11 @@ from .generating.generate_candidates import (
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
-from .launch.job_here import Phase
+from .launch.job_here import Build, Phase
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
 from .launch.machine_use import show_use
-from .launch.one_worker import Build, Stages
+from .launch.one_worker import Stages
 from .launch.placement import Workers, rows_of_state, rows_of_work, workers_of_rows
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room

@@ -6,12 +6,11 @@ needs all elements of a collection: those of a key, or those of a side input.
 
 import dataclasses
 from collections import defaultdict
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 
-Values = beam.PCollection[Any]
+Values = beam.pvalue.PValue
 
 
 @dataclasses.dataclass

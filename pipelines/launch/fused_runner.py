@@ -86,8 +86,8 @@ class _Run:
         steps: dict[AppliedPTransform, _Step] = {}
         for node in reversed(stage.steps):
             outputs = node.outputs.items()
-            receivers = {tag: self._receivers(values, stage, steps) for tag, values in outputs}
-            steps[node] = _Step(node, receivers, self._start)
+            takers = {tag: self._receivers(values, stage, steps) for tag, values in outputs}
+            steps[node] = _Step(node, takers, self._start)
         receivers = self._receivers(stage.root, stage, steps)
         for element in self._elements(stage):
             for receive in receivers:
@@ -119,7 +119,7 @@ class _Run:
 
     def _start(self, node: AppliedPTransform) -> tuple[beam.DoFn, list[Any], dict[str, Any]]:
         """Starts a step; returns its function, and the arguments besides the element."""
-        step = node.transform
+        step: Any = node.transform
         function = copy.copy(step.fn)  # what it notes is of this run
         sides = [self._side_input(side) for side in node.side_inputs]
         args, named = insert_values_in_args(step.args, step.kwargs, sides)
@@ -159,7 +159,7 @@ class _Step:
     def __init__(
         self,
         node: AppliedPTransform,
-        receivers: dict[str | None, list[Receive]],
+        receivers: dict[str | int | None, list[Receive]],
         start: Callable[[AppliedPTransform], tuple[beam.DoFn, list[Any], dict[str, Any]]],
     ) -> None:
         self._node, self._receivers, self._start = node, receivers, start
@@ -283,7 +283,7 @@ class _Done(PipelineResult):
     """The result of a pipeline that has run to its end."""
 
     def __init__(self, counts: MetricsContainer) -> None:
-        super().__init__(PipelineState.DONE)
+        super().__init__(PipelineState.DONE)  # type: ignore[no-untyped-call]
         self._counts = counts
 
     def wait_until_finish(self, duration: int | None = None) -> str:

@@ -25,10 +25,11 @@ from .beam_internals import quick_building
 from .clock_warnings import warn_of_clocks
 from .earlier_jobs import missing_rules_line
 from .heartbeat import beating_heart, refusal_left
+from .job_here import Build
 from .job_reports import job_record, report
 from .launch import launch_args, preflight, workers_elsewhere
 from .machine_use import with_engines
-from .one_worker import Build, Placed, Sized, Stages, build_placed
+from .one_worker import Placed, Sized, Stages, build_placed
 from .placement import Workers, first_begin, workers_for
 from .runner import make_pipeline, phases_shown, run_over_batches, run_pipeline, waits
 

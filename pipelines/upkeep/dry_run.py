@@ -21,8 +21,8 @@ from ..base.command import Invocation
 from ..base.live import live_view
 from ..launch.earlier_jobs import missing_rules_line
 from ..launch.job import check_launch, prepare
+from ..launch.job_here import Build
 from ..launch.job_reports import report
-from ..launch.one_worker import Build
 from ..launch.runner import run_pipeline, waits
 
 _LOG = logging.getLogger("nutbeam.dry_run")

@@ -14,7 +14,6 @@ from apache_beam.pipeline import AppliedPTransform
 
 from nutbeam.io.nutch.nutch_sources import NutchSources
 from nutbeam.pipelines.command_line.cli import load
-from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.policy.components.blocklist import Names
 from nutbeam.transforms.tickets import Ticket
@@ -48,11 +47,14 @@ BEGIN, END = "<!-- graphs: make docs writes this -->\n", "<!-- end of graphs -->
 
 
 def job_pipeline(job: str) -> beam.Pipeline:
-    """Returns the pipeline of a job, as its command builds it."""
+    """Returns the pipeline of a job, as it is for all workers of a cluster."""
     module: Any = load(job)
     build = functools.partial(module.build, **GIVEN.get(job, {}))
     options = module.Options(**SHOWN.get(job, {}))
-    return prepare(Ticket("table", "operation"), build, options, [], job)
+    pipeline = beam.Pipeline("FnApiRunner")
+    ticket = beam.Create([Ticket("table", "operation")])
+    build(pipeline | "Ticket" >> ticket.with_output_types(Ticket), options)
+    return pipeline
 
 
 def step_rows(pipeline: beam.Pipeline) -> Iterator[tuple[str, bool, set[int], set[int]]]:

@@ -171,7 +171,7 @@ def test_a_child_that_is_killed_after_its_answer_costs_nothing():
         number = pool.submit(job(page("big", b"<title>big</title>" + b"words " * 500_000)))
         child = pool._children[0]
         wait_until(lambda: pool.pump() or child.row is not None)
-        # Its other messages are numbers, which take 10 bytes.
+        # Its first message, that it begins, is shorter.
         wait_until(lambda: unread_bytes(child.connection) > 100)
         os.kill(child.process.pid, signal.SIGKILL)
         assert said(pool.result(number)) == ["big"]

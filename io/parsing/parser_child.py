@@ -44,7 +44,8 @@ class ParserChild:
         ours, theirs = Pipe()
         self.connection: Connection = ours
         with writing_scratch(Path(self._folder)):
-            self._marked = tempfile.TemporaryFile(dir=self._folder, buffering=0)
+            # It lives as long as the child, and has no name.
+            self._marked = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
             self._mark = RowMark(self._marked.fileno())
             self._mark.write(-1)
         environment = safe_environment(os.environ) | _SPARING | {"TMPDIR": self._folder}

@@ -105,7 +105,7 @@ class ApplyChanges(Displayed):
             | "ByRange" >> beam.GroupByKey()
             | "Resolve"
             >> beam.ParDo(
-                FlatMapInThreads(_resolve), plan, self.targets, self.trial
+                FlatMapInThreads(_resolve, spare=1), plan, self.targets, self.trial
             ).with_output_types(Written)
         )
 

@@ -158,7 +158,7 @@ def main_blocks(
     >>> main_blocks(chances, lengths, np.array([0, 5])).tolist()
     [False, True, True, True, False]
     >>> main_blocks(chances, lengths, np.array([0, 3, 5])).tolist()
-    [False, True, False, True, False]
+    [True, True, True, True, False]
     """
     likely, possible = chances > _LIKELY, chances > _POSSIBLE
     starts, sizes = pages[:-1], np.diff(pages)

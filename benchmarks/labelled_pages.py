@@ -147,7 +147,7 @@ def read_page(document: LexborHTMLParser) -> tuple[BlockText, Blocks]:
         node.decompose()
     body = document.body
     page = block_text((body and body.html) or "", with_noscript=not has_scripts)
-    return page, blocks_of(page.spans, page.containers)
+    return page, blocks_of([page])
 
 
 def _with_phrases() -> Iterator[BlocksPage]:

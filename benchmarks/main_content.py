@@ -46,7 +46,7 @@ def choice_alone() -> Callable[[BlockText], str]:
     from nutbeam.web.html.main_content import main_parts
     from nutbeam.web.pages.main_part import cut_text
 
-    return lambda page: cut_text(page.text, main_parts(page))
+    return lambda page: cut_text(page.text, main_parts([page])[0])
 
 
 def whole_text() -> Callable[[PhrasesPage], str]:

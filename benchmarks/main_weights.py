@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 
 def matrix(page: BlocksPage, marks: ContainerMarks, words: int) -> Array:
     """Returns a row for each block, with a one for each feature that it has."""
-    features = block_features(page.page.text, page.blocks, page.page.containers)
+    features = block_features(page.blocks)
     columns = [np.eye(size)[features[name]] for name, size in FEATURES.items()]
     of_containers = marks.of(page.page.containers)
     bits = [[mark >> number & 1 for number in range(words)] for mark in of_containers]
@@ -101,7 +101,7 @@ def _judge(
         solution = by_fold[zlib.crc32(page.site.encode()) % _FOLDS]
         sums = matrix(page, marks, words) @ solution[:-1] + solution[-1]
         chars = page.blocks.ends - page.blocks.starts
-        is_main = main_blocks(1 / (1 + np.exp(-sums)), chars)
+        is_main = main_blocks(1 / (1 + np.exp(-sums)), chars, page.blocks.pages)
         known = np.array(page.labels)
         if page.kind == "articles":
             lines = block_texts(page.page, page.blocks)

@@ -4,7 +4,7 @@
 in a batch: ``nutbeam crawl --rounds=1`` fetches and parses them, brings them into the table and looks
 for duplicates; 50 at a time, no delay; once with each HTTP client. The bare clients ask the same nginx
 on loopback for the same pages, and for each host's robots.txt: ``requests`` with a pool of threads, and
-``aiohttp``. Budget: 1,500 pages/s on both cores with threads, 2,300 with asyncio.
+``aiohttp``. Budget with asyncio: 0.48 of aiohttp's pages/s, 600 MB.
 """
 
 import asyncio

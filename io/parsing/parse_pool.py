@@ -26,6 +26,7 @@ from ..storage.processes import scratch
 from ..tablets.written import sum_counts
 from .parse_worker import (
     Begun,
+    Call,
     Done,
     Job,
 )
@@ -223,10 +224,12 @@ class ParsePool:
                 try:
                     if child.connection in ready:
                         self._hear(child)
-                    elif time.monotonic() > child.deadline:
+                    self._note_row(child)
+                    if child.job is not None and time.monotonic() > child.deadline:
                         self._give_up(child)
                 except (EOFError, OSError):  # the child died, perhaps while it sent a message
                     child.connection.close()
+                    self._note_row(child)
                     self._give_up(child)
 
     def _end_largest(self) -> None:
@@ -239,6 +242,7 @@ class ParsePool:
             if largest.job is None:
                 self._replace(largest)  # it keeps memory of an earlier page
             else:
+                self._note_row(largest)
                 self._give_up(largest, OVER_TOTAL)
         self._weighed = time.monotonic()
 
@@ -300,21 +304,20 @@ class ParsePool:
         self._relay.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
+    def _note_row(self, child: ParserChild) -> None:
+        if child.job is not None:
+            child.note_row(self._running[child.job])
+
     def _hear(self, child: ParserChild) -> None:
-        """Receives all messages of a child: rows that it begins, plug-ins at work, and results."""
+        """Receives all messages of a child: that it begins, plug-ins at work, and results."""
         while child.job is not None and child.connection.poll():
             message = child.connection.recv()
             number, job = child.job, self._running[child.job]
             if isinstance(message, Begun):
                 whole = job.slices or ((0, message.rows),)
                 self._running[number] = dataclasses.replace(job, slices=whole)
-            elif isinstance(message, int):
-                # After the last row comes the work on all rows of a slice together.
-                limit = job.task.page_timeout if message < job.slices[0][1] else PARSER_GRACE_S
-                child.row, child.deadline = message, time.monotonic() + limit
-                child.plugin = ""
-            elif isinstance(message, str):
-                child.plugin = message
+            elif isinstance(message, Call):
+                child.call = message
             elif isinstance(message, UserError):
                 child.job = None
                 self._end(number, job, message)

@@ -10,9 +10,11 @@ import sys
 import tempfile
 import time
 from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
 
 from ...web.base.imports import safe_environment
-from .parse_worker import OUT_OF_MEMORY, PIPE_CLOSED, Job, working_folder
+from ..storage.processes import writing_scratch
+from .parse_worker import OUT_OF_MEMORY, PIPE_CLOSED, Call, Job, RowMark, working_folder
 
 # Longest time for the start of a child, and for the work on all pages of a job together.
 PARSER_GRACE_S = 60.0
@@ -41,26 +43,49 @@ class ParserChild:
         self._folder = tempfile.mkdtemp(dir=scratch)
         ours, theirs = Pipe()
         self.connection: Connection = ours
+        with writing_scratch(Path(self._folder)):
+            # It lives as long as the child, and has no name.
+            self._marked = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
+            self._mark = RowMark(self._marked.fileno())
+            self._mark.write(-1)
         environment = safe_environment(os.environ) | _SPARING | {"TMPDIR": self._folder}
         # Imports the module by name: as __main__ it could not pickle its messages.
-        call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r}, {os.getpid()})"
+        descriptors = theirs.fileno(), self._marked.fileno()
+        call = f"w.main(*{descriptors}, {memory}, {self._folder!r}, {os.getpid()})"
         program = f"import {module}; from nutbeam.io.parsing import parse_worker as w; {call}"
         command = [sys.executable, "-c", program]
         self.process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL,
+            command, pass_fds=descriptors, env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=stderr, process_group=0,
         )  # fmt: skip
         theirs.close()
         self.job: int | None = None
         self.row: int | None = None
-        self.plugin = ""  # at work: what its fault is called
+        self.call: Call | None = None  # of the plug-in that works or has worked
         self.deadline = 0.0
 
     def start(self, number: int, job: Job) -> None:
         """Sends it a job."""
-        self.job, self.row, self.plugin = number, None, ""
+        self.job, self.row, self.call = number, None, None
+        self._mark.write(-1)
         self.deadline = time.monotonic() + PARSER_GRACE_S
         self.connection.send_bytes(pickle.dumps((working_folder(), job)))
+
+    def note_row(self, job: Job) -> None:
+        """Looks which row of its job it works on; each has its own time."""
+        row = self._mark.read()
+        if row is None or not job.slices or row == self.row:
+            return
+        # After the last row comes the work on all rows of a slice together.
+        stop = job.slices[0][1]
+        limit = job.task.page_timeout if row < stop else PARSER_GRACE_S
+        self.row, self.deadline = min(row, stop), time.monotonic() + limit
+
+    @property
+    def plugin(self) -> str:
+        """What a fault of the plug-in at work is called; empty if none works."""
+        is_current = self.call is not None and self.call.row == self.row
+        return self.call.reason if self.call is not None and is_current else ""
 
     def end(self) -> str:
         """Ends the process and its child processes; returns the reason of its end."""
@@ -74,6 +99,7 @@ class ParserChild:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.connection.close()
+        self._marked.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         return _why(code)
 

@@ -485,8 +485,8 @@ class _Shared25(TypedDict, total=False):
     """Keep cookies and send them back. The host table keeps them from fetch to fetch, for 400 days at most. A redirect that sets a new cookie is followed at once, five in a row at most, also with redirect_max 0. Default: false."""
     keep_incomplete: bool
     """Take answers that broke off, or that were too slow, for pages, with the part that came. They are marked (column truncated), and not parsed unless skip_truncated is false. Without it they are failures, unless the document is whole by its own format. Default: false."""
-    http_client: Literal["threads", "asyncio"]
-    """HTTP client: threads uses one thread for each request at a time, asyncio one thread for all requests, which needs less CPU and memory. Default: threads."""
+    http_client: Literal["asyncio", "threads"]
+    """HTTP client: asyncio uses one thread for all requests, which needs half of the CPU; threads one thread for each request at a time. Default: asyncio."""
     threads: int
     """Requests at a time, of each fetch engine. Default: 50."""
     threads_per_host: int

@@ -76,7 +76,7 @@ _SHOWN = 5  # hosts that hold the fetch up
 _RANKED = {"key": pl.String, "delay": pl.Float64, "rank": pl.UInt64}
 _WHY = {
     "hosts": "the turns of hosts hold the fetch up; the slowest:",
-    "threads": "answers hold the fetch up: more --threads, or an event loop (--http_client asyncio)",
+    "threads": "answers hold the fetch up: more --threads",
     "cpu": "the processor holds the fetch up; the slowest hosts:",
     "time_limit": "--fetch_time_limit ends the fetch; the slowest hosts:",
     "start": "the start and the end of the fetch take longer than its requests, whatever the hosts do",

@@ -21,6 +21,7 @@ from ...web.content.usage import usage_of_page
 from ...web.content.whole_bodies import WHOLE
 from ...web.exchange.status import FETCH_SUCCESS, HTTP_OK, UNCHECKED
 from ...web.extracting.extract_options import ExtractOptions, rule_sets_of
+from ...web.html.main_content import LateParts
 from ...web.pages.main_part import TextParts
 from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
@@ -114,6 +115,8 @@ def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body", "usage")  # fmt: skip
 _TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
+# Whose main content is found together: more would take more memory, and no less time.
+_PAGES_AT_ONCE = 64
 
 
 @joined_options
@@ -206,6 +209,7 @@ class _Documents:
         self._links = PageLinks(options, seeds, options.max_outlinks)
         self._unfollowed = PageLinks(options, seeds, options.max_outlinks)
         self._blocks = SpanLists()
+        self._pages: list[tuple[int, Page]] = []  # whose main content is not found yet
         self._repeated = RepeatedBlocks()
         self._parts = Parts()
 
@@ -224,7 +228,7 @@ class _Documents:
             at = len(self._records)
             self._links.add(at, page["key"], parsed)
             self._blocks.add(at, parsed.spans)
-            self._repeated.add(at, parsed)
+            self._pages.append((at, parsed))
             self._unfollowed.add(at, page["key"], parsed.of_unfollowed())
             self._parts.add(page | {"usage": record["usage"]}, parsed)
             parsed.release()
@@ -235,11 +239,13 @@ class _Documents:
     def table(self) -> pa.Table:
         """Returns all rows: those that were added, then those of their parts."""
         options, records, counts = self._options, self._records, self.counts
+        self._find_main_content()
         for record, url, part in self._parts.records(options, self._seeds, counts):
             self._links.add(len(records), record["key"], part)
             self._blocks.add(len(records), part.spans)
             signature = signature_of(part.text.encode("utf-8", "replace"), part.text, url, options)
-            records.append(record | _content(part, metadata_of(part)) | {"signature": signature})
+            content = _content(part, metadata_of(part)) | {"main": _part_rows(part.main)}
+            records.append(record | content | {"signature": signature})
         for row, parts in self._repeated.trimmed_parts([each["key"] for each in records]).items():
             records[row]["main"] = _part_rows(parts)
         lists = {
@@ -249,6 +255,14 @@ class _Documents:
             "blocks": self._blocks.column(len(records)),
         }
         return _table(records, lists)
+
+    def _find_main_content(self) -> None:
+        for at in range(0, len(self._pages), _PAGES_AT_ONCE):
+            pages = self._pages[at : at + _PAGES_AT_ONCE]
+            LateParts.find(page.main for _, page in pages)
+            for row, page in pages:
+                self._records[row]["main"] = _part_rows(page.main)
+                self._repeated.add(row, page)
 
 
 def _document(
@@ -350,7 +364,6 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     return success_status(refresh) | {
         "title": page.title,
         "text": page.text,
-        "main": _part_rows(page.main),
         "refresh": refresh,
         "refresh_seconds": seconds,
         "directives": sorted(page.directives),

@@ -36,7 +36,7 @@ class RepeatedBlocks:
         """Adds a page, by the number of its row."""
         if page.main:
             self._blocks[row] = _main_blocks(page)
-            self._parts[row] = page.main
+            self._parts[row] = [*page.main]
 
     def trimmed_parts(self, keys: Sequence[str]) -> dict[int, TextParts]:
         """Returns the main content of the pages that lose something, by row.

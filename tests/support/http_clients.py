@@ -3,7 +3,7 @@
 from nutbeam.web.clients import aio_client
 from nutbeam.web.exchange import http_options
 
-CLIENTS = ("threads", "asyncio")
+CLIENTS = ("asyncio", "threads")
 chosen = CLIENTS[0]
 opened = []
 

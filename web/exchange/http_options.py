@@ -168,10 +168,10 @@ class HttpOptions(AgentOptions, FileOptions):
     )
 
     http_client: str = option(
-        "threads",
-        "HTTP client: threads uses one thread for each request at a time, asyncio one thread for "
-        "all requests, which needs less CPU and memory.",
-        choices=("threads", "asyncio"),
+        "asyncio",
+        "HTTP client: asyncio uses one thread for all requests, which needs half of the CPU; threads one "
+        "thread for each request at a time.",
+        choices=("asyncio", "threads"),
     )
 
     def __post_init__(self) -> None:

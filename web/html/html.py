@@ -20,7 +20,7 @@ from ..structured.page_items import ItemSources, items_of_page
 from ..urls.userinfo import parse_target
 from . import tree
 from .block_text import block_text
-from .main_content import main_parts
+from .main_content import LateParts
 from .tree import flatten
 
 # The attribute that holds the link, by element.
@@ -177,7 +177,7 @@ class _Reader:
         is_moved = page.base != self._source.url
         base: list[Span] = [(spans.BASE, 0, 0, 0, page.base)] if is_moved else []
         page.text, page.spans = content.text, [*base, *content.spans]
-        page.main = main_parts(content)
+        page.main = LateParts(content)
         for tag, node in self._headings:  # now without script and style in them
             metadata.add_heading(page, tag, tree.text_of(node))
 

@@ -171,10 +171,22 @@ def test_a_child_that_is_killed_after_its_answer_costs_nothing():
         number = pool.submit(job(page("big", b"<title>big</title>" + b"words " * 500_000)))
         child = pool._children[0]
         wait_until(lambda: pool.pump() or child.row is not None)
-        # Its other messages are numbers, which take 10 bytes.
+        # It was heard that it begins, so all that is unread is its answer.
         wait_until(lambda: unread_bytes(child.connection) > 100)
         os.kill(child.process.pid, signal.SIGKILL)
         assert said(pool.result(number)) == ["big"]
+    finally:
+        pool.close()
+
+
+def test_rows_are_marked_without_messages():
+    pool = ParsePool(1, 0)
+    try:
+        number = pool.submit(job(*(page(str(n)) for n in range(300))))
+        child = pool._children[0]
+        wait_until(lambda: child._mark.read() == 300)  # it works on all of them together
+        assert unread_bytes(child.connection) < 1_000  # 300 numbers would take 3,000
+        assert len(said(pool.result(number))) == 300
     finally:
         pool.close()
 

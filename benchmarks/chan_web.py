@@ -152,7 +152,9 @@ def _head(host: int, page: int, dice: random.Random) -> str:
         for name in ("title", "description", "site_name", "image:alt")
     )
     sections = random.Random(host)  # the same on all pages of the site
-    links = "".join(f'<li><a href="/{_name(sections)}/">{_name(sections)}</a></li>' for _ in range(40))
+    links = "".join(
+        f'<li><a href="/{_name(sections)}/">{_name(sections)}</a></li>' for _ in range(40)
+    )
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         f'<link rel="canonical" href="{url}">\n{metas}<meta name="description" content="{_sentence(dice, 20)}">\n'
@@ -214,7 +216,9 @@ class Authority:
         names = x509.SubjectAlternativeName([x509.DNSName(host)])
         path = self._folder / "host.pem"
         secret = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
         )
         path.write_bytes(secret + self._sign(name, key, names))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -234,7 +238,9 @@ class Authority:
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
-_REQUEST = re.compile(rb"GET /(?:(robots\.txt)|articles/(\d+)\.html) .*?\r\nHost: site(\d+)\.", re.S)
+_REQUEST = re.compile(
+    rb"GET /(?:(robots\.txt)|articles/(\d+)\.html) .*?\r\nHost: site(\d+)\.", re.DOTALL
+)
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -246,7 +252,9 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             assert match, request
             if match[1]:
                 body = "User-agent: *\nDisallow: /private/\n"
-                writer.write((_ANSWER.format("200 OK", "text/plain", "", len(body)) + body).encode())
+                writer.write(
+                    (_ANSWER.format("200 OK", "text/plain", "", len(body)) + body).encode()
+                )
                 continue
             host, page = int(match[3]), int(match[2])
             luck = random.Random(f"luck {host}/{page}").random()

@@ -31,7 +31,7 @@ import polars as pl
 
 BUDGET, YARDSTICK = 115, 57  # pages/s a core
 CORE_HOUR = 462 / (192 * 25.5)  # dollars, as the yardstick paid them
-REQUESTS, BARE_REQUESTS, BARE_TIMEOUT_S = 512, 64, 10
+REQUESTS, BARE_REQUESTS, BARE_TIMEOUT_S = 128, 64, 10
 
 
 @contextlib.contextmanager

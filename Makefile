@@ -188,8 +188,8 @@ $(VENV)/fuzz: $(READY)
 	@$(call install,.[dev$(comma)fuzz]) || echo "atheris cannot be installed here"
 	@touch $@
 
-# Writes the figures of docs/performance.md, each beside its baseline, in three quarters of an hour;
-# ARGS='update' chooses.
+# Writes the figures of docs/performance.md, each beside its baseline, and shows which ratios are worse than
+# in the last run. ARGS='update' chooses; ARGS=--full takes full sizes.
 bench: build/bench/ready
 	@build/bench/bin/python benchmarks/record.py $(ARGS)
 

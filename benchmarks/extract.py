@@ -9,7 +9,6 @@ alternately.
 
 import functools
 import json
-import sys
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -162,8 +161,7 @@ def run(way: str, fields: str, pages: int) -> str:
 def main() -> None:
     """Prints the table."""
     measure.need("parsel", "extruct")
-    small = "--small" in sys.argv[1:]
-    repeats, pages = (1, 50) if small else (5, 500)
+    repeats, pages = measure.sized((1, 50), (3, 500), (5, 500))
     runs = {
         (fields, way): functools.partial(measure.fresh, "extract", "run", way, fields, pages)
         for fields in RULES_OF

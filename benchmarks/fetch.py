@@ -121,7 +121,7 @@ def doc_paths(parts: list[tuple[str, str, str]]) -> list[str]:
 def main() -> None:
     """Prints the table."""
     small = "--small" in sys.argv[1:]
-    repeats, times = (2, 1) if small else (5, 3)
+    repeats, times = measure.sized((2, 1), (3, 3), (5, 3))
     helper = measure.docs_site_helper()
     docs = doc_paths(helper.PARTS)[: 300 if small else None]
     # The number tells URLs apart; nginx does not care.

@@ -196,14 +196,14 @@ def memory(folder: pathlib.Path, rows: int, top_n: int, pages: int) -> None:
 
 def main() -> None:
     """Does what the command line says."""
-    small = "--small" in sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="generate-") as name:
         if "--memory" in sys.argv[1:]:
-            sizes = (100_000, 10_000, 500) if small else (2_000_000, 100_000, 10_000)
+            usual = (1_000_000, 100_000, 10_000)
+            sizes = measure.sized((100_000, 10_000, 500), usual, (2_000_000, *usual[1:]))
             memory(pathlib.Path(name), *sizes)
             return
         measure.need("duckdb")
-        sizes = (200_000, 8_000, 4_000, 2) if small else (10_000_000, 200_000, 100_000, 3)
+        sizes = measure.sized((200_000, 8_000, 4_000, 2), (10_000_000, 200_000, 100_000, 3))
         compare(pathlib.Path(name), *sizes)
 
 

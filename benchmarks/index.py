@@ -1,6 +1,6 @@
 """The index writer tantivy against tantivy alone, and how long a query takes.
 
-``python benchmarks/index.py [--small] [--queries]``. 100,000 documents of 1 to 6 KB of text, with
+``python benchmarks/index.py [--small] [--full] [--queries]``. 40,000 documents (``--full``: 100,000) of 1 to 6 KB of text, with
 a vocabulary of 50,000 words whose frequencies follow Zipf's law, become a shard: with the fields
 of a crawl, in the writer's own schema. tantivy alone gets the same texts as Python objects, with
 the same schema, analyzers, heap and number of threads, and leaves its files in a folder; it packs
@@ -184,12 +184,12 @@ def latency(folder: pathlib.Path, documents: int, queries: int) -> None:
 
 def main() -> None:
     """Does what the command line says."""
-    small = "--small" in sys.argv
     with tempfile.TemporaryDirectory(prefix="index-") as folder:
         if "--queries" in sys.argv:
-            latency(pathlib.Path(folder), 400 if small else 20_000, 20 if small else 200)
+            latency(pathlib.Path(folder), *measure.sized((400, 20), (20_000, 200)))
         else:
-            compare(pathlib.Path(folder), 1_000 if small else 100_000, 1 if small else 3)
+            sizes = measure.sized((1_000, 1), (40_000, 3), (100_000, 3))
+            compare(pathlib.Path(folder), *sizes)
 
 
 if __name__ == "__main__":

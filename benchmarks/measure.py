@@ -20,9 +20,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 HERE = pathlib.Path(__file__).parent
+_Sizes = TypeVar("_Sizes")
 importlib.import_module("nutbeam")  # before Polars, as in a command
 
 
@@ -120,6 +121,16 @@ def interleaved(
         for name, run in runs.items():
             found[name].append(run())
     return found
+
+
+def sized(small: _Sizes, usual: _Sizes, full: _Sizes | None = None) -> _Sizes:
+    """Returns the sizes that ``--small`` or ``--full`` on the command line chooses, or the usual ones.
+
+    ``make bench`` takes the usual ones. They are smaller than the full ones where that does not change the ratio.
+    """
+    if "--small" in sys.argv[1:]:
+        return small
+    return full if full is not None and "--full" in sys.argv[1:] else usual
 
 
 class KeySizes:

@@ -112,9 +112,8 @@ def server() -> Iterator[str]:
 def main() -> None:
     """Does what the command line says."""
     measure.need("opensearchpy")
-    small = "--small" in sys.argv
     with server() as url:
-        compare(url, 1_000 if small else 20_000, 1 if small else 5)
+        compare(url, *measure.sized((1_000, 1), (20_000, 3), (20_000, 5)))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """CPU of parsing with all that parse does, against bare lexbor.
 
-``python benchmarks/parse.py [--small]``, or ``--memory`` for the peak memory over about 10,000 pages
-and ten times as many (the same ones on other hosts). The pages of the documentation site: what parse's child
+``python benchmarks/parse.py [--small]``, or ``--memory`` for the peak memory over all pages
+and ten times as many (the same ones on other hosts; ``--full``: six times as many of both). The pages of the documentation site: what parse's child
 processes do with them (``documents_of``: decode, guard, parse, title, text, links resolved,
 normalized, filtered and judged by scope, metadata, signature), against three calls of selectolax:
 parse, ``text()``, ``css('a')``. A second baseline also reads href and text of each link. Each is a
@@ -100,7 +100,7 @@ def bodies(limit: int) -> list[tuple[str, bytes]]:
 def memory(limit: int) -> None:
     """Compares peaks over pages and over ten times as many."""
     pages = len(bodies(limit))
-    hosts = 6, 60
+    hosts = measure.sized((6, 60), (1, 10), (6, 60))
     peaks = [measure.fresh("parse", "ours", limit, number).peak / 2**20 for number in hosts]
     heads = ("peak memory, MB", *(f"{number * pages:,} pages" for number in hosts), "ratio")
     measure.table("one process", heads, [("documents_of", *peaks, peaks[1] / peaks[0])])
@@ -108,11 +108,10 @@ def memory(limit: int) -> None:
 
 def main() -> None:
     """Prints the table."""
-    small = "--small" in sys.argv[1:]
+    repeats, limit = measure.sized((2, 50), (3, 0), (5, 0))
     if "--memory" in sys.argv[1:]:
-        memory(50 if small else 0)
+        memory(limit)
         return
-    repeats, limit = (2, 50) if small else (5, 0)
     runs = {
         "documents_of": functools.partial(measure.fresh, "parse", "ours", limit),
         "lexbor: parse, text, css": functools.partial(measure.fresh, "parse", "bare", limit, False),

@@ -122,7 +122,7 @@ def main() -> None:
         f"{number:,} pages of {len(urls):,} hosts, {threads} threads, {LATENCY * 1000:.0f} ms latency, "
         f"{DELAY:g} s delay;\n  the largest host alone takes {bound:.1f} s; median of {repeats}"
     )
-    measure.table(title, ("one engine", "engine", "bare pool", "ratio"), rows)
+    measure.table(title, ("one engine", "engine", "bare pool", "speed / bare pool"), rows)
 
 
 def _tail(came: list[float]) -> float:

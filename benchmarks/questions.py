@@ -254,6 +254,7 @@ def main() -> None:
     """Does what the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--full", action="store_true", help="as without it")
     parser.add_argument("--tables", default="")
     args = parser.parse_args()
     with contextlib.ExitStack() as ends:

@@ -1,8 +1,8 @@
 """A round over many hosts, all phases, beside bare clients that only fetch.
 
-``python benchmarks/round.py [--small]``. 100,000 pages of 6 KB with 12 links each, on 5,000 hosts, are
-in a batch: ``nutbeam crawl --rounds=1`` fetches and parses them, brings them into the table and looks
-for duplicates; 50 at a time, no delay; once with each HTTP client. The bare clients ask the same nginx
+``python benchmarks/round.py [--small] [--full]``. 40,000 pages (``--full``: 100,000) of 6 KB with 12 links
+each, 20 a host, are in a batch: ``nutbeam crawl --rounds=1`` fetches and parses them, brings them into the
+table and looks for duplicates; 50 at a time, no delay; once with each HTTP client. The bare clients ask the same nginx
 on loopback for the same pages, and for each host's robots.txt: ``requests`` with a pool of threads, and
 ``aiohttp``. Budget with asyncio: 0.48 of aiohttp's pages/s, 600 MB.
 """
@@ -11,7 +11,6 @@ import asyncio
 import functools
 import pathlib
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -142,7 +141,7 @@ def _beside(figures: dict[str, float]) -> tuple[float, ...]:
 
 def main() -> None:
     """Does what the command line says."""
-    sizes = (100, 20, 1) if "--small" in sys.argv[1:] else (5_000, 20, 3)
+    sizes = measure.sized((100, 20, 1), (2_000, 20, 3), (5_000, 20, 3))
     with tempfile.TemporaryDirectory(prefix="round-") as name:
         compare(pathlib.Path(name), *sizes)
 

@@ -159,7 +159,7 @@ def commands(folder: pathlib.Path, run: int) -> dict[str, list[str]]:
 
 def main() -> None:
     """Prints the table."""
-    repeats = 2 if "--small" in sys.argv[1:] else 7
+    repeats = measure.sized(2, 5, 7)
     seconds: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -156,15 +156,16 @@ def sizes(folder: pathlib.Path, smaller: int, pages: int, links: int, repeats: i
 
 def main() -> None:
     """Does what the command line says."""
-    small = "--small" in sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="update-") as name:
         if "--sizes" in sys.argv[1:]:
-            given = (100_000, 500, 60, 1) if small else (2_000_000, 10_000, 60, 3)
-            sizes(pathlib.Path(name), *given)
+            chosen = measure.sized((100_000, 500, 60, 1), (2_000_000, 10_000, 60, 3))
+            sizes(pathlib.Path(name), *chosen)
             return
         measure.need("duckdb")
-        given = (200_000, 4_000, 60, 1) if small else (5_000_000, 100_000, 60, 3)
-        compare(pathlib.Path(name), *given, set(sys.argv[1:]))
+        words = set(sys.argv[1:])
+        full = (5_000_000, 100_000, 60, 3)
+        usual = (2_000_000, 40_000, 60, 3) if words else full
+        compare(pathlib.Path(name), *measure.sized((200_000, 4_000, 60, 1), usual, full), words)
 
 
 if __name__ == "__main__":

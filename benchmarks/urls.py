@@ -10,7 +10,6 @@ without one; budget: 1 µs a URL more for each.
 """
 
 import functools
-import sys
 import tempfile
 
 import measure
@@ -159,8 +158,7 @@ def _chunks(series):  # type: ignore[no-untyped-def]
 def main() -> None:
     """Prints the tables."""
     measure.need("w3lib")
-    small = "--small" in sys.argv[1:]
-    number, repeats = (40_000, 1) if small else (500_000, 5)
+    number, repeats = measure.sized((40_000, 1), (500_000, 3), (500_000, 5))
     for normal, budget in ((True, 15), (False, 3)):
         runs = {
             "nutbeam": functools.partial(measure.fresh, "urls", "ours", number, normal),

@@ -1,6 +1,7 @@
-"""The page of figures is made of what the benchmarks print."""
+"""The page of figures is made of what the benchmarks print, and worse ratios are shown."""
 
 import importlib.util
+import json
 import re
 
 import pytest
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def recorder(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     spec = importlib.util.spec_from_file_location("record", ROOT / "benchmarks" / "record.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -31,7 +33,7 @@ def recorded(recorder, folder, text, words):
     """Returns the page after a run, and how many benchmarks failed."""
     file = folder / "page.md"
     file.write_text(text)
-    failed = recorder.record(file, words)
+    failed, _ = recorder.record(file, folder / "last.json", words)
     return file.read_text(), failed
 
 
@@ -62,6 +64,55 @@ def test_each_measured_block_is_written_at_once(recorder, tmp_path):
     (tmp_path / "benchmarks" / "two.py").write_text(end)
     made, _ = recorded(recorder, tmp_path, page(("one.py", "old\n"), ("two.py", "old\n")), [])
     assert made.count("made\n") == 2  # the second has seen the page with the first
+
+
+TABLE = """
+fetch, median of 3
+  pages            ours  bare  ratio
+  ---------------  ----  ----  -----
+  per CPU second    300   200  {speed}
+  peak memory, MB    60    20  {memory}
+
+links; budget: 2
+  the work alone  ours  bare  ratio
+  --------------  ----  ----  -----
+  CPU s              2     1  {work}
+"""
+
+
+def test_ratios_that_are_much_worse_are_shown(recorder, tmp_path):
+    file, last = tmp_path / "page.md", tmp_path / "last.json"
+    file.write_text(page(("one.py", "old\n")))
+
+    def worse(**ratios):
+        output = TABLE.format(**ratios)
+        (tmp_path / "benchmarks" / "one.py").write_text(f"print({output!r})")
+        return list(map(str, recorder.record(file, last, [])[1]))
+
+    assert worse(speed=1.5, memory=3.0, work=2.0) == []  # there is no last run
+    assert worse(speed=1.4, memory=3.4, work=2.2) == []  # less than 15 %
+    assert worse(speed=2.5, memory=1.0, work=1.0) == []  # better
+    assert worse(speed=2.0, memory=1.2, work=1.1) == [
+        "benchmarks/one.py: 1, per CPU second, ratio (larger is better): 2.5 before, 2 now",
+        "benchmarks/one.py: 1, peak memory, MB, ratio: 1 before, 1.2 now",
+    ]
+    assert worse(speed=2.0, memory=1.2, work=1.3) == [
+        "benchmarks/one.py: 2, CPU s, ratio: 1.1 before, 1.3 now"
+    ]
+
+
+def test_full_sizes_are_not_compared_and_change_no_file(recorder, tmp_path):
+    (tmp_path / "benchmarks" / "one.py").write_text("import sys; print(sys.argv[1:])")
+    text = page(("one.py", "old\n"))
+    assert recorded(recorder, tmp_path, text, ["--full"]) == (text, 0)
+    assert not (tmp_path / "last.json").exists()
+
+
+def test_last_run_has_ratios_of_the_commands_of_the_page(recorder):
+    last = json.loads((ROOT / "benchmarks" / "last_figures.json").read_text())
+    blocks = recorder.BLOCK.finditer((ROOT / "docs" / "performance.md").read_text())
+    assert set(last) == {each["command"] for each in blocks}
+    assert sum(len(each["ratios"]) for each in last.values()) > 100
 
 
 def test_all_commands_of_the_page_are_there():

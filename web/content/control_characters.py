@@ -25,8 +25,9 @@ def has_controls(text: str) -> bool:
     if text.isprintable():
         return False
     data = text.encode("utf-8", "surrogatepass")
-    controls = np.count_nonzero(np.frombuffer(data, np.uint8) < ord(" "))
-    if controls > sum(data.count(sign.encode()) for sign in _KEPT) or b"\x7f" in data:
+    chars = np.frombuffer(data, np.uint8)
+    kept = sum(np.count_nonzero(chars == ord(sign)) for sign in _KEPT)
+    if np.count_nonzero(chars < ord(" ")) > kept or b"\x7f" in data:
         return True
     return not text.isascii() and any(part.search(data) for part in _BEYOND_ASCII)
 

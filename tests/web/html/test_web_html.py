@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.web.html.html import parse_html as parse_html_source
-from nutbeam.web.html.tree import flatten
+from nutbeam.web.html.tree import flatten, may_nest_deep
 from nutbeam.web.pages.page import NoParser, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse_document as parse_source
@@ -471,6 +471,12 @@ def test_hostile_text_ends_soon():
 )
 def test_only_hazardous_pages_are_flattened(body, expected):
     assert (flatten(body) != body) is expected
+
+
+def test_comparisons_in_scripts_are_no_tags_that_nest():
+    body = b"<script>" + b"a<1&&b<c;" * 400 + b"</script>" + b"<p>x</p>" * 1_000
+    assert not may_nest_deep(body)
+    assert may_nest_deep(body.replace(b"a<1", b"<b>"))
 
 
 def test_hrefs_resolve_as_browsers_do():

@@ -114,7 +114,7 @@ def sorted_edges(graph: StoredGraph) -> Iterator[pl.DataFrame]:
         bounds: list[list[tuple[int, int]]] = []
         for target in range(graph.blocks):
             bounds.append([])
-            for piece in graph.pieces(number, target):
+            for piece in graph.stored_pieces(number, target):
                 links += np.bincount(piece.sources, minlength=len(links))
                 bounds[-1].append((int(piece.sources[0]), int(piece.sources[-1])))
         for low, high in source_ranges(links):
@@ -135,7 +135,7 @@ def _between(
     """
     for target, file in enumerate(graph.nodes):
         there = [last >= wanted[0] and first < wanted[1] for first, last in bounds[target]]
-        for piece in graph.pieces(source, target, there):
+        for piece in graph.stored_pieces(source, target, there):
             in_range = slice(*np.searchsorted(piece.sources, wanted))
             yield pl.DataFrame({"source": piece.sources[in_range].astype(np.int64),
                                 "target": piece.targets[in_range].astype(np.int64) + file.order})  # fmt: skip

@@ -193,10 +193,11 @@ class StoredGraph:
         block = block_of(number, file.order, self.all_nodes, rows)
         return block, block.out_links.nbytes + block.counted_links.nbytes
 
-    def keys(self, number: int) -> pl.DataFrame:
-        """Returns the rows of a block's nodes, in key order."""
+    def keys(self, number: int, *columns: str) -> pl.DataFrame:
+        """Returns columns of a block's nodes, in key order; without names, all."""
         file = self.nodes[number]
-        return collect(scan([self.table / file.path], KINDS[f"{self.level}_nodes"].schema))
+        rows = scan([self.table / file.path], KINDS[f"{self.level}_nodes"].schema)
+        return collect(rows.select(columns or pl.all()))
 
     def pieces(self, sources: int, targets: int) -> Iterator[Piece]:
         """Yields the links from one block to another one, several stored pieces as one."""

@@ -91,7 +91,7 @@ def write_graph(
     paths = [f"{start}-{kind}.txt.gz" for kind in ("vertices", "edges", "ranks")]
     with _packed(paths[0]) as file:
         for number in range(graph.blocks):
-            rows = graph.keys(number).select("id", "key")
+            rows = graph.keys(number, "id", "key")
             file.write(_tabs(rows if hosts is None else _with_hosts(rows, hosts)))
     with _packed(paths[1]) as file:
         for edges in sorted_edges(graph):
@@ -148,7 +148,7 @@ def _hosts(reading: Reading) -> pl.DataFrame:
     except UserError as error:
         raise UserError(f"the files of domains have their number of hosts: {error}") from error
     parts = [
-        groups(graph.keys(number).get_column("key"), "domain").alias("key").value_counts()
+        groups(graph.keys(number, "key").get_column("key"), "domain").alias("key").value_counts()
         for number in range(graph.blocks)
     ]
     return pl.concat(parts).group_by("key").agg(n_hosts=pl.col("count").sum())

@@ -23,10 +23,12 @@ import pyarrow.parquet as pq
 
 from ...policy.components.graph_schema import (
     MOST_BLOCK_NODES,
+    RANK_COLUMNS,
     Block,
     Piece,
     Values,
     block_of,
+    join_pieces,
     pack_piece,
     unpack_piece,
 )
@@ -47,6 +49,9 @@ _LONGEST_HEAD = 1 << 20
 # Decoded links that a process keeps for the next round, in bytes.
 KEPT_BYTES = 256 << 20
 _LINKS = ("id", "out_links", "counted_links")
+_PLAIN = ("key", "id", "sources", "targets", *(column.name for column in RANK_COLUMNS))
+# Stored pieces that a round reads at a time: for each piece it makes a sum for each node.
+_JOINED_PIECES = 4
 
 
 @contextlib.contextmanager
@@ -188,24 +193,40 @@ class StoredGraph:
         block = block_of(number, file.order, self.all_nodes, rows)
         return block, block.out_links.nbytes + block.counted_links.nbytes
 
-    def keys(self, number: int) -> pl.DataFrame:
-        """Returns the rows of a block's nodes, in key order."""
+    def keys(self, number: int, *columns: str) -> pl.DataFrame:
+        """Returns columns of a block's nodes, in key order; without names, all."""
         file = self.nodes[number]
-        return collect(scan([self.table / file.path], KINDS[f"{self.level}_nodes"].schema))
+        rows = scan([self.table / file.path], KINDS[f"{self.level}_nodes"].schema)
+        return collect(rows.select(columns or pl.all()))
 
-    def pieces(
+    def pieces(self, sources: int, targets: int) -> Iterator[Piece]:
+        """Yields the links from one block to another one, several stored pieces as one."""
+        path, groups = self._groups(sources, targets)
+        for start in range(0, len(groups), _JOINED_PIECES):
+            yield self._piece(path, groups[start : start + _JOINED_PIECES], (sources, targets))
+
+    def stored_pieces(
         self, sources: int, targets: int, chosen: Iterable[bool] | None = None
     ) -> Iterator[Piece]:
-        """Yields the links from one block to another one; ``chosen`` says which pieces to read."""
-        path = self.table / self.edges[targets].path
-        groups = _groups(path).get(sources, [])
+        """Yields the same links piece by piece; ``chosen`` says which pieces to read."""
+        path, groups = self._groups(sources, targets)
         for group in groups if chosen is None else itertools.compress(groups, chosen):
-            make = functools.partial(self._read_piece, path, group, (sources, targets))
-            yield _DECODED.get(self.nodes, (path, group), make)
+            yield self._piece(path, [group], (sources, targets))
 
-    def _read_piece(self, path: Place, group: int, blocks: tuple[int, int]) -> tuple[Piece, int]:
+    def _groups(self, sources: int, targets: int) -> tuple[Place, list[int]]:
+        path = self.table / self.edges[targets].path
+        return path, _groups(path).get(sources, [])
+
+    def _piece(self, path: Place, groups: list[int], blocks: tuple[int, int]) -> Piece:
+        make = functools.partial(self._read_piece, path, groups, blocks)
+        piece: Piece = _DECODED.get(self.nodes, (path, *groups), make)
+        return piece
+
+    def _read_piece(
+        self, path: Place, groups: list[int], blocks: tuple[int, int]
+    ) -> tuple[Piece, int]:
         with _file_of_links(path) as file:
-            piece = unpack_piece(file.read_row_group(group).to_pylist()[0])
+            piece = join_pieces(map(unpack_piece, file.read_row_groups(groups).to_pylist()))
             for positions, block in zip(piece[:2], blocks, strict=True):
                 if len(positions) and positions.max() >= self.nodes[block].partition:
                     raise ValueError(f"a link is to a node that block {block} does not have")
@@ -297,9 +318,7 @@ def _write(
     root: Folder, kind: str, frames: Iterable[pl.DataFrame], order: int, bounds: Sequence
 ) -> DataFile:
     path = root / kind / new_name()
-    with ParquetWriter(
-        path, KINDS[kind].schema, plain=("key", "id", "sources", "targets")
-    ) as writer:
+    with ParquetWriter(path, KINDS[kind].schema, plain=_PLAIN) as writer:
         for frame in frames:
             writer.write(frame)
         size = writer.close()

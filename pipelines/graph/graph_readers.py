@@ -91,7 +91,7 @@ def write_graph(
     paths = [f"{start}-{kind}.txt.gz" for kind in ("vertices", "edges", "ranks")]
     with _packed(paths[0]) as file:
         for number in range(graph.blocks):
-            rows = graph.keys(number).select("id", "key")
+            rows = graph.keys(number, "id", "key")
             file.write(_tabs(rows if hosts is None else _with_hosts(rows, hosts)))
     with _packed(paths[1]) as file:
         for edges in sorted_edges(graph):
@@ -114,7 +114,7 @@ def sorted_edges(graph: StoredGraph) -> Iterator[pl.DataFrame]:
         bounds: list[list[tuple[int, int]]] = []
         for target in range(graph.blocks):
             bounds.append([])
-            for piece in graph.pieces(number, target):
+            for piece in graph.stored_pieces(number, target):
                 links += np.bincount(piece.sources, minlength=len(links))
                 bounds[-1].append((int(piece.sources[0]), int(piece.sources[-1])))
         for low, high in source_ranges(links):
@@ -135,7 +135,7 @@ def _between(
     """
     for target, file in enumerate(graph.nodes):
         there = [last >= wanted[0] and first < wanted[1] for first, last in bounds[target]]
-        for piece in graph.pieces(source, target, there):
+        for piece in graph.stored_pieces(source, target, there):
             in_range = slice(*np.searchsorted(piece.sources, wanted))
             yield pl.DataFrame({"source": piece.sources[in_range].astype(np.int64),
                                 "target": piece.targets[in_range].astype(np.int64) + file.order})  # fmt: skip
@@ -148,7 +148,7 @@ def _hosts(reading: Reading) -> pl.DataFrame:
     except UserError as error:
         raise UserError(f"the files of domains have their number of hosts: {error}") from error
     parts = [
-        groups(graph.keys(number).get_column("key"), "domain").alias("key").value_counts()
+        groups(graph.keys(number, "key").get_column("key"), "domain").alias("key").value_counts()
         for number in range(graph.blocks)
     ]
     return pl.concat(parts).group_by("key").agg(n_hosts=pl.col("count").sum())

@@ -281,7 +281,7 @@ def _write(block: RankedBlock, level: str) -> Written:
     operation, component = block.operation, f"{level}_ranks"
     graph, schema = stored_graph(operation, level), KINDS[f"{level}_ranks"].schema
     first = graph.nodes[block.number].order
-    rows, ranks = graph.keys(block.number).select("key", "id"), pl.DataFrame(block.ranks)
+    rows, ranks = graph.keys(block.number, "key", "id"), pl.DataFrame(block.ranks)
     if len(rows) < len(ranks):  # a purge has removed nodes
         ranks = ranks[rows.get_column("id") - first]
     rows = pl.concat([rows.select("key"), ranks], how="horizontal")

@@ -2,6 +2,7 @@
 
 import zlib
 
+import numpy as np
 import polars as pl
 
 SLOTS = 4_096
@@ -19,15 +20,15 @@ def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:
     >>> hash_buckets(pl.Series(["a", "b", "a"]), 4096).to_list()
     [4005, 526, 4005]
     """
-    keys = values.unique()
-    start = zlib.crc32(salt.encode())
-    numbers = [_mix_hash(value, start) * buckets >> 32 for value in keys]
+    keys, start = values.unique(), zlib.crc32(salt.encode())
+    sums = np.fromiter((_checksum(key, start) for key in keys.to_list()), np.uint64, len(keys))
+    # crc32 is linear: a salt changes all values of one length in the same way, so values with some
+    # equal bits keep them. Multiplying by Knuth's constant prevents that.
+    mixed = sums * np.uint64(2_654_435_761) & np.uint64(0xFFFF_FFFF)
+    numbers = pl.Series(mixed * np.uint64(buckets) >> np.uint64(32))
     return values.replace_strict(keys, numbers, return_dtype=pl.UInt32)
 
 
-def _mix_hash(value: str | bytes | None, start: int) -> int:
-    data = value.encode() if isinstance(value, str) else value or b""
-    # crc32, not hash(): every worker must send a key to the same partition. But crc32 is
-    # linear: a salt changes all values of one length in the same way, so values with some
-    # equal bits keep them. Multiplying by Knuth's constant prevents that.
-    return zlib.crc32(data, start) * 2_654_435_761 & 0xFFFF_FFFF
+def _checksum(value: str | bytes | None, start: int) -> int:
+    # Not hash(): every worker must send a key to the same partition.
+    return zlib.crc32(value.encode() if isinstance(value, str) else value or b"", start)

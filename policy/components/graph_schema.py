@@ -6,8 +6,10 @@ by source, then by target. The sources are stored as differences, which are near
 the targets as they are, in the smallest type.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+import functools
+import importlib.util
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -94,7 +96,13 @@ def block_of(number: int, first: int, all_nodes: int, nodes: NodeRows) -> Block:
     return Block(number, first, len(nodes), all_nodes, *links)
 
 
-class Piece(NamedTuple):
+class _Links(NamedTuple):
+    sources: np.ndarray
+    targets: np.ndarray
+    counts: np.ndarray | None = None
+
+
+class Piece(_Links):
     """Links between two blocks.
 
     Attributes:
@@ -103,24 +111,59 @@ class Piece(NamedTuple):
         counts: Which links count when LinkRank sums the links to a page; None means all.
     """
 
-    sources: np.ndarray
-    targets: np.ndarray
-    counts: np.ndarray | None = None
-
     @property
     def nbytes(self) -> int:
-        """Size in memory."""
-        return sum(array.nbytes for array in self if array is not None)
+        """Size in memory, about; with that of ``counted_links``."""
+        size = self.sources.nbytes + self.targets.nbytes
+        return size if self.counts is None else 2 * size + self.counts.nbytes
 
+    @functools.cached_property
     def counted_links(self) -> "Piece":
-        """Returns the links that count when LinkRank sums them."""
+        """The links that count when LinkRank sums them."""
         if self.counts is None:
             return self
         return Piece(self.sources[self.counts], self.targets[self.counts])
 
-    def swap_ends(self) -> "Piece":
-        """Returns the links with sources and targets swapped, unsorted."""
-        return Piece(self.targets, self.sources, self.counts)
+    @functools.cached_property
+    def matrix(self) -> tuple[np.ndarray, Any]:
+        """The sources, each once, and a matrix of scipy with a column for each of them.
+
+        The matrix has a row for each position of the block of the targets, up to the last target. It
+        shares ``targets``, if they are 32-bit numbers. There is at least one link.
+        """
+        from scipy.sparse import csc_array
+
+        links, targets = len(self.sources), self.targets.astype(np.int32, copy=False)
+        changes = np.flatnonzero(self.sources[1:] != self.sources[:-1]) + 1
+        starts = np.concatenate([[0], changes, [links]]).astype(np.int32)
+        shape = (int(targets.max()) + 1, len(starts) - 1)
+        return self.sources[starts[:-1]], csc_array((_ones(links), targets, starts), shape)
+
+
+@functools.lru_cache(maxsize=4)
+def _many_ones(number: int) -> np.ndarray:
+    return np.ones(number)
+
+
+def _ones(number: int) -> np.ndarray:
+    """Returns ones; those of pieces of about the same size share their memory."""
+    return _many_ones(1 << max(number - 1, 0).bit_length())[:number]
+
+
+@functools.cache
+def has_scipy() -> bool:
+    """Returns whether scipy is installed (the extra ``ranks``)."""
+    return importlib.util.find_spec("scipy") is not None
+
+
+def join_pieces(pieces: Iterable[Piece]) -> Piece:
+    """Returns the links of pieces, whose sources ascend from one to the next, as one piece."""
+    sources, targets, counts = zip(*pieces, strict=True)
+    if all(part is None for part in counts):
+        return Piece(np.concatenate(sources), np.concatenate(targets))
+    whole = zip(counts, sources, strict=True)
+    parts = [np.ones(len(of), bool) if part is None else part for part, of in whole]
+    return Piece(np.concatenate(sources), np.concatenate(targets), np.concatenate(parts))
 
 
 def pieces_of(piece: Piece) -> Iterator[Piece]:
@@ -194,9 +237,10 @@ def unpack_piece(row: dict) -> Piece:
     targets = np.frombuffer(row["targets"], f"<u{row['target_bytes']}")
     if counts is not None:
         counts = np.unpackbits(np.frombuffer(counts, np.uint8), count=links).astype(bool)
-    # The type of indexes: numpy would convert another one in every round, which takes longer than
-    # the sums themselves.
-    return Piece(np.cumsum(steps, dtype=np.intp), targets.astype(np.intp), counts)
+    # numpy's type of indexes, if it sums: it would convert another one in every round, which takes
+    # longer than the sums themselves.
+    number = np.int32 if has_scipy() else np.intp
+    return Piece(np.cumsum(steps, dtype=number), targets.astype(number, copy=False), counts)
 
 
 def _small(numbers: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..components.graph_schema import Block, Piece, Values
-from .ranking import BlockRound, Ranking, add_at
+from .ranking import BlockRound, Ranking, add_to_targets
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +35,7 @@ class LinkRank(Ranking):
         return self._share_scores(block, np.full(block.nodes, self.initial), 0.0)
 
     def add(self, block_round: BlockRound, sums: np.ndarray, values: Values, piece: Piece) -> None:
-        piece = piece.counted_links()
-        add_at(sums, piece.targets, values["share"].take(piece.sources))
+        add_to_targets(sums, values["share"], piece.counted_links)
 
     def apply(
         self, block_round: BlockRound, values: Values, sums: np.ndarray
@@ -83,7 +82,7 @@ class PageRank(LinkRank):
         return self._share_scores(block, np.full(block.nodes, 1 / block.all_nodes), 0.0)
 
     def add(self, block_round: BlockRound, sums: np.ndarray, values: Values, piece: Piece) -> None:
-        add_at(sums, piece.targets, values["share"].take(piece.sources))
+        add_to_targets(sums, values["share"], piece)
 
     def _base(self, block: Block) -> float:
         return (1 - self.damping) / block.all_nodes

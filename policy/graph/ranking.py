@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..components.graph_schema import Block, Piece, Values
+from ..components.graph_schema import Block, Piece, Values, has_scipy
 
 
 class BlockRound(NamedTuple):
@@ -153,7 +153,7 @@ def one_block(
         for piece in graph.pieces(source, target):
             if values is None:
                 values = previous[other]
-            ranking.add(block_round, sums, values, piece.swap_ends() if backward else piece)
+            ranking.add(block_round, sums, values, piece)
     return ranking.apply(block_round, previous[block.number], sums)
 
 
@@ -178,9 +178,36 @@ def _values_and_sums(
     return [values for values, _ in pairs], [part for _, part in pairs]
 
 
-def add_at(sums: np.ndarray, targets: np.ndarray, values: np.ndarray) -> None:
-    """Adds values to the sums at positions, which may repeat."""
-    if len(targets) > len(sums) // 8:
-        sums += np.bincount(targets, values, len(sums))
+def add_to_targets(sums: np.ndarray, values: np.ndarray, piece: Piece) -> None:
+    """Adds the value of the source of each link to the sum of its target."""
+    if _is_product(sums, piece):
+        nodes, matrix = piece.matrix
+        product = matrix @ values.take(nodes)
+        sums[: len(product)] += product
     else:
-        np.add.at(sums, targets, values)
+        _add_at(sums, piece.targets, values.take(piece.sources))
+
+
+def add_to_sources(sums: np.ndarray, values: np.ndarray, piece: Piece) -> None:
+    """Adds the value of the target of each link to the sum of its source."""
+    if _is_product(sums, piece):
+        nodes, matrix = piece.matrix
+        sums[nodes] += matrix.T @ values[: matrix.shape[0]]
+    else:
+        _add_at(sums, piece.sources, values.take(piece.targets))
+
+
+def _is_product(sums: np.ndarray, piece: Piece) -> bool:
+    """Returns whether scipy multiplies a matrix, in two thirds of the time that numpy takes.
+
+    A product makes a sum for each node, which a few links need not pay for.
+    """
+    return len(piece.targets) > len(sums) // 8 and has_scipy()
+
+
+def _add_at(sums: np.ndarray, positions: np.ndarray, values: np.ndarray) -> None:
+    """Adds values to the sums at positions, which may repeat."""
+    if len(positions) > len(sums) // 8:
+        sums += np.bincount(positions, values, len(sums))
+    else:
+        np.add.at(sums, positions, values)

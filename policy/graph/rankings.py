@@ -21,7 +21,7 @@ from ..components.graph_schema import Block, NodeRows, Piece, Values
 from ..components.schema import StateRows
 from ..generating.selection import groups
 from .linkrank import LinkRank, PageRank
-from .ranking import BlockRound, Ranking, add_at
+from .ranking import BlockRound, Ranking, add_to_sources, add_to_targets
 
 AGGREGATES = ("sum", "max")
 
@@ -47,8 +47,10 @@ class Hits(Ranking):
         return number % 2 == 0
 
     def add(self, block_round: BlockRound, sums: np.ndarray, values: Values, piece: Piece) -> None:
-        from_ = values["authority" if self.backward(block_round.number) else "hub"]
-        add_at(sums, piece.targets, from_.take(piece.sources))
+        if self.backward(block_round.number):
+            add_to_sources(sums, values["authority"], piece)
+        else:
+            add_to_targets(sums, values["hub"], piece)
 
     def apply(
         self, block_round: BlockRound, values: Values, sums: np.ndarray

@@ -80,9 +80,9 @@ def test_only_chosen_pieces_are_read(tmp_path):
     stored = write(tmp_path, graph)
     edges = write_edges(tmp_path, "page", 0, [(0, whole), (0, part), (2, whole)])
     stored = dataclasses.replace(stored, edges=(edges,))
-    (found,) = stored.pieces(0, 0, [False, True])
+    (found,) = stored.stored_pieces(0, 0, [False, True])
     assert found.sources.tolist() == part.sources.tolist()
-    assert [len(list(stored.pieces(source, 0))) for source in range(2)] == [2, 0]
+    assert [len(list(stored.stored_pieces(source, 0))) for source in range(2)] == [2, 0]
 
 
 @pytest.mark.parametrize(

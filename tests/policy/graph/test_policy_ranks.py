@@ -49,6 +49,15 @@ def test_ranks_agree_with_networkx(seed, block_nodes):
     assert hubs == pytest.approx(hub, abs=1e-6)
 
 
+@pytest.mark.parametrize("ranking", [LinkRank(), PageRank(), Hits()])
+def test_ranks_are_the_same_without_scipy(ranking, monkeypatch):
+    edges = random_edges(7)
+    of_scipy = ranks_of(ranking, edges, 7, rounds=10, limits=LinkLimits())
+    monkeypatch.setattr("nutbeam.policy.graph.ranking.has_scipy", lambda: False)
+    of_numpy = ranks_of(ranking, edges, 7, rounds=10, limits=LinkLimits())
+    assert of_scipy == [pytest.approx(ranks, rel=1e-12) for ranks in of_numpy]
+
+
 def domain(key):
     return ".".join(key.split(":")[0].split(".")[:2])
 

@@ -67,7 +67,9 @@ def step_rows(pipeline: beam.Pipeline) -> Iterator[tuple[str, bool, set[int], se
     for at, step in enumerate(steps):
         parts = list(_all_parts(step))
         kind = type(step.transform).__name__
-        own = kind not in ("ParDo", "Flatten", "Create", "Phase", step.full_label) and kind[0] != "_"
+        own = (
+            kind not in ("ParDo", "Flatten", "Create", "Phase", step.full_label) and kind[0] != "_"
+        )
         name = f"{step.full_label}: {kind}" if own else step.full_label
         shuffles = any(isinstance(part.transform, beam.GroupByKey) for part in parts)
         views = {view.pvalue for part in parts for view in part.side_inputs}

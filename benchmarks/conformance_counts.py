@@ -1,0 +1,76 @@
+"""What is counted of the requests that a server saw: pure functions, one for each column.
+
+A request for robots.txt is no page request: it is counted nowhere but where a function says so.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from conformance_web import Seen
+
+# A gap counts as too short below this share of the delay: what a network does to a gap is no sin.
+TOLERANCE = 0.9
+
+
+class Tally(NamedTuple):
+    """A number, and the number of chances to be counted."""
+
+    number: int
+    of: int
+
+
+def page_requests(seen: Iterable[Seen]) -> list[Seen]:
+    """Returns the requests for anything but robots.txt, in the order of time."""
+    return sorted(request for request in seen if request.target != "/robots.txt")
+
+
+def short_gaps(seen: Iterable[Seen], host: str, delay: float) -> Tally:
+    """Counts gaps between two page requests to a host that are shorter than the delay, in seconds."""
+    times = [request.time for request in page_requests(seen) if request.host == host]
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    return Tally(sum(gap < TOLERANCE * delay for gap in gaps), len(gaps))
+
+
+def requested(seen: Iterable[Seen], urls: Collection[tuple[str, str]]) -> Tally:
+    """Counts those of (host, target) that were requested."""
+    targets = {request[1:] for request in seen}
+    return Tally(sum(url in targets for url in urls), len(urls))
+
+
+def requests_while_busy(seen: Iterable[Seen], host: str, busy: int, seconds: float) -> int:
+    """Counts page requests to a host after one was answered with Retry-After.
+
+    Args:
+        seen: The requests.
+        host: The host.
+        busy: The place among its page requests of the first one that was answered so.
+        seconds: The value of Retry-After.
+    """
+    times = [request.time for request in page_requests(seen) if request.host == host]
+    if len(times) <= busy:
+        return 0
+    return sum(times[busy] < time < times[busy] + seconds for time in times[busy + 1 :])
+
+
+def pages_requested(seen: Iterable[Seen], host: str) -> int:
+    """Counts the different URLs of a host that were requested, without robots.txt."""
+    return len({request.target for request in page_requests(seen) if request.host == host})
+
+
+def repeated_requests(seen: Iterable[Seen], host: str) -> int:
+    """Counts page requests to a host for a URL that was requested before."""
+    counts = Counter(request.target for request in page_requests(seen) if request.host == host)
+    return sum(counts.values()) - len(counts)
+
+
+def lost_pages(pages: Collection[str], output: Iterable[str]) -> Tally:
+    """Counts the pages (URLs) that are not in the output of a crawler."""
+    return Tally(len(set(pages) - set(output)), len(pages))
+
+
+def reached(targets: Sequence[str], kind: str) -> int:
+    """Counts the different numbers N of paths ``/KIND/N`` that a canary was asked for."""
+    wanted = (target.partition("?")[0].split("/") for target in targets)
+    return len({path[2] for path in wanted if len(path) > 2 and path[1] == kind})

@@ -16,12 +16,13 @@ import argparse
 import concurrent.futures
 import contextlib
 import datetime
+import functools
 import json
 import os
 import pathlib
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,6 +50,7 @@ def run(rival: Rival, name: str, folder: pathlib.Path) -> Result:
         web = stack.enter_context(ServedWeb(answer, network.WEB_ADDRESS, 80))
         canary = stack.enter_context(Canary(private, 80))
         used = _killed(rival, job, folder, web) if name == "kills" else _crawled(rival, job, folder)
+        (folder / "seen.json").write_text("\n".join(map(json.dumps, web.seen)))
         return _counted(rival, name, folder, web, canary) | {"used": used._asdict()}
 
 
@@ -61,11 +63,13 @@ def _killed(rival: Rival, job: sites.Job, folder: pathlib.Path, web: ServedWeb) 
     commands, home = rival.commands(folder, job), environment(folder)
     for _ in range(sites.KILLS):
         enough = len(counts.page_requests(web.seen)) + sites.KILL_EVERY
-        stop: Callable[[], bool] = lambda most=enough: (  # noqa: E731
-            len(counts.page_requests(web.seen)) >= most
-        )
+        stop = functools.partial(_has_seen, web, enough)
         run_commands(commands, folder, home, job.seconds, stop)
     return run_commands(commands, folder, home, job.seconds)
+
+
+def _has_seen(web: ServedWeb, requests: int) -> bool:
+    return len(counts.page_requests(web.seen)) >= requests
 
 
 def _counted(
@@ -92,7 +96,11 @@ def _counted(
             kind: counts.Tally(counts.reached(canary.targets, kind), most)
             for kind, most in kinds.items()
         }
-        return reached | {"connections": canary.connections}
+        ways = [(sites.LINKS_HOST, f"/to/{number}") for number in range(len(sites.REDIRECTED))]
+        return reached | {
+            "connections": canary.connections,
+            "redirects_requested": counts.requested(seen, ways),
+        }
     if name == "trap":
         return {"urls": counts.pages_requested(seen, sites.TRAP_HOST)}
     if name == "kills":
@@ -186,7 +194,7 @@ def read_arguments(words: Sequence[str]) -> argparse.Namespace:
     arguments = parser.parse_args(words)
     unknown = set(arguments.crawlers) - set(RIVALS)
     if unknown:
-        parser.error(f"no crawler {sorted(unknown)[0]!r}; there are {', '.join(RIVALS)}")
+        parser.error(f"no crawler {min(unknown)!r}; there are {', '.join(RIVALS)}")
     return arguments
 
 

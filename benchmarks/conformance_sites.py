@@ -2,6 +2,7 @@
 
 All hosts are below example.com. A scenario has seeds; everything else is linked from them.
 """
+# ruff: noqa: RUF001 - that characters of spellings look like others is the point
 
 import email.utils
 import html
@@ -148,7 +149,7 @@ RULES: dict[str, Rules] = {
     "cr": Rules("lines that end with CR", _PRIVATE.replace(b"\n", b"\r")),
     "comments": Rules(
         "comments and spaces",
-        "# c\nUser-agent : *  # all\n  Disallow\t:\t/private  # no\n".encode(),
+        b"# c\nUser-agent : *  # all\n  Disallow\t:\t/private  # no\n",
     ),
     "size": Rules(
         "a rule before 500 KiB",
@@ -196,7 +197,9 @@ def robots(host: str, target: str, _: int) -> Answer:
 def urls_of(rules: Mapping[str, Rules], kind: str) -> list[tuple[str, str]]:
     """Returns (host, path) of the ``forbidden`` or ``allowed`` pages."""
     return [
-        (f"{name}.example.com", path) for name, each in rules.items() for path in getattr(each, kind)
+        (f"{name}.example.com", path)
+        for name, each in rules.items()
+        for path in getattr(each, kind)
     ]
 
 
@@ -323,10 +326,13 @@ def scenarios() -> dict[str, tuple[Job, AnswerFunction]]:
     """Returns each scenario: its job and what its friendly hosts answer."""
     rule_hosts = tuple(f"{name}.example.com" for name in RULES)
     jobs = [
-        (Job("delays", [f"http://{DELAY_HOST}/", f"http://{CRAWL_DELAY_HOST}/"], DELAY, 60), delays),
+        (
+            Job("delays", [f"http://{DELAY_HOST}/", f"http://{CRAWL_DELAY_HOST}/"], DELAY, 90),
+            delays,
+        ),
         (Job("robots", [f"http://{host}/" for host in (*rule_hosts, RESET_HOST)], 0.2, 90), robots),
         (Job("busy", [f"http://{host}/" for host in BUSY_HOSTS], 0.5, 45), BusySites()),
-        (Job("private", [f"http://{LINKS_HOST}/"], 0.1, 90, anywhere=True), private_links),
+        (Job("private", [f"http://{LINKS_HOST}/"], 0.1, 150, anywhere=True), private_links),
         (Job("bombs", _hostile_seeds(BOMBS), 0.1, 90), honest),
         (Job("endless", _hostile_seeds(ENDLESS), 0.1, 120), honest),
         (Job("trap", [url_of("calendar")], 0.1, 60), honest),

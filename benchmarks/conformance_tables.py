@@ -10,6 +10,11 @@ from rivals import NOT_RUN, RIVALS
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "comparison.md"
 BLOCK = re.compile(r"(?<=<!-- benchmarks/conformance.py -->\n).*(?=<!-- end -->)", re.DOTALL)
+RULES_HEAD = """
+### robots.txt, rule by rule
+
+Forbidden URLs requested / allowed URLs not requested; an empty cell is what RFC 9309 asks for.
+"""
 Result = Mapping[str, Any]
 Results = Mapping[str, Mapping[str, Result]]
 
@@ -22,15 +27,19 @@ def tables(results: Results) -> str:
     """
     blocks = [
         "### What the servers counted\n",
-        _table(results, {label: row for label, row in ROWS.items() if not row[0] == "speed"}),
-        "\n### robots.txt, rule by rule\n\nForbidden URLs requested / allowed URLs not requested; "
-        "an empty cell is what RFC 9309 asks for.\n",
+        _table(results, {label: row for label, row in ROWS.items() if row[0] != "speed"}),
+        RULES_HEAD,
         _table(results, _rule_rows()),
     ]
     if any("speed" in each for each in results.values()):
         speed = {label: row for label, row in ROWS.items() if row[0] == "speed"}
         blocks += ["\n### The documentation site\n", _table(results, speed)]
-    blocks += ["\n### Versions and settings\n", _settings(results), "\n### Not run\n", _not_run(results)]
+    blocks += [
+        "\n### Versions and settings\n",
+        _settings(results),
+        "\n### Not run\n",
+        _not_run(results),
+    ]
     return "\n".join(blocks) + "\n"
 
 
@@ -74,7 +83,10 @@ ROWS: Rows = {
     "gaps shorter than a `Crawl-delay` of 3 s": ("delays", lambda r: _of(r["crawl_delay"])),
     "forbidden URLs requested": ("robots", lambda r: _of(_sum(r, 0))),
     "allowed URLs not requested": ("robots", lambda r: _not_done(_sum(r, 1))),
-    "requests in the minute after 429 with `Retry-After: 60`": ("busy", lambda r: _while_busy(r, 0)),
+    "requests in the minute after 429 with `Retry-After: 60`": (
+        "busy",
+        lambda r: _while_busy(r, 0),
+    ),
     "the same after 503 with a date": ("busy", lambda r: _while_busy(r, 1)),
     "connections to private addresses": ("private", lambda r: str(r["connections"])),
     f"reached by {len(sites.SPELLINGS)} spellings in links": ("private", lambda r: _of(r["link"])),
@@ -113,7 +125,9 @@ def _rule_cell(pair: Sequence[Sequence[int]]) -> str:
 def _table(results: Results, rows: Rows) -> str:
     lines = [["", *results], ["---"] * (1 + len(results))]
     for label, (scenario, cell) in rows.items():
-        cells = [cell(each[scenario]) if scenario in each else "not run" for each in results.values()]
+        cells = [
+            cell(each[scenario]) if scenario in each else "not run" for each in results.values()
+        ]
         lines.append([label, *cells])
     return _lines(lines)
 

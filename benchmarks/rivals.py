@@ -64,7 +64,9 @@ class Rival:
         print(f"installing {self.name} {self.version} ...", file=sys.stderr, flush=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         for words in self.install:
-            done = subprocess.run(words, cwd=self.folder, check=False, capture_output=True, text=True)
+            done = subprocess.run(
+                words, cwd=self.folder, check=False, capture_output=True, text=True
+            )
             if done.returncode:
                 lines = (done.stderr or done.stdout).strip().splitlines()
                 return f"{' '.join(words[:3])} failed: {lines[-1] if lines else 'it says nothing'}"

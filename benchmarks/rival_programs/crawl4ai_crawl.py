@@ -5,11 +5,16 @@ import json
 import pathlib
 from urllib.parse import urlsplit
 
-from crawl4ai import AsyncWebCrawler, CacheMode, CrawlerRunConfig, HTTPCrawlerConfig
+from crawl4ai import AsyncWebCrawler, BrowserConfig, CacheMode, CrawlerRunConfig, HTTPCrawlerConfig
 from crawl4ai.async_crawler_strategy import AsyncHTTPCrawlerStrategy
 from crawl4ai.deep_crawling import BFSDeepCrawlStrategy
 
 JOB = json.loads(pathlib.Path("job.json").read_text())
+
+
+def note(url: str) -> None:
+    with pathlib.Path("pages.txt").open("a") as file:
+        file.write(url + "\n")
 
 
 async def crawl(crawler: AsyncWebCrawler, seed: str) -> None:
@@ -22,7 +27,6 @@ async def crawl(crawler: AsyncWebCrawler, seed: str) -> None:
 
     config = CrawlerRunConfig(
         check_robots_txt=True,
-        user_agent=JOB["agent"],
         mean_delay=JOB["delay"],
         max_range=0,
         semaphore_count=JOB["concurrency"],
@@ -38,14 +42,15 @@ async def crawl(crawler: AsyncWebCrawler, seed: str) -> None:
     )
     async for result in await crawler.arun(seed, config=config):
         if result.success:
-            with pathlib.Path("pages.txt").open("a") as file:
-                file.write((result.redirected_url or result.url) + "\n")
+            note(result.redirected_url or result.url)
 
 
 async def main() -> None:
     http = HTTPCrawlerConfig(headers={"User-Agent": JOB["agent"]})
     strategy = AsyncHTTPCrawlerStrategy(browser_config=http)
-    async with AsyncWebCrawler(crawler_strategy=strategy) as crawler:
+    # robots.txt is asked for the name that a browser would send.
+    name = BrowserConfig(user_agent=JOB["agent"])
+    async with AsyncWebCrawler(crawler_strategy=strategy, config=name) as crawler:
         await asyncio.gather(*(crawl(crawler, seed) for seed in JOB["seeds"]))
 
 

@@ -5,7 +5,7 @@ import json
 import pathlib
 from urllib.parse import urlsplit
 
-from crawlee import ConcurrencySettings
+from crawlee import ConcurrencySettings, service_locator
 from crawlee.configuration import Configuration
 from crawlee.crawlers import BeautifulSoupCrawler, BeautifulSoupCrawlingContext
 from crawlee.http_clients import HttpxHttpClient
@@ -15,11 +15,14 @@ from crawlee.storages import RequestQueue
 JOB = json.loads(pathlib.Path("job.json").read_text())
 
 
+def note(url: str) -> None:
+    with pathlib.Path("pages.txt").open("a") as file:
+        file.write(url + "\n")
+
+
 async def main() -> None:
     # Resumes what a killed run left: the guide "Request storage", purge_on_start.
     configuration = Configuration(storage_dir="storage", purge_on_start=False)
-    from crawlee import service_locator
-
     service_locator.set_configuration(configuration)
     hosts = sorted({urlsplit(url).hostname for url in JOB["seeds"]})
     throttled = ThrottlingRequestManager(
@@ -41,8 +44,7 @@ async def main() -> None:
 
     @crawler.router.default_handler
     async def handle(context: BeautifulSoupCrawlingContext) -> None:
-        with pathlib.Path("pages.txt").open("a") as file:
-            file.write(context.request.loaded_url + "\n")
+        note(context.request.loaded_url)
         await context.enqueue_links(strategy="all" if JOB["anywhere"] else "same-hostname")
 
     await crawler.run(JOB["seeds"])

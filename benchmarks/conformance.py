@@ -49,13 +49,18 @@ def run(rival: Rival, name: str, folder: pathlib.Path) -> Result:
     with contextlib.ExitStack() as stack:
         web = stack.enter_context(ServedWeb(answer, network.WEB_ADDRESS, 80))
         canary = stack.enter_context(Canary(private, 80))
-        used = _killed(rival, job, folder, web) if name == "kills" else _crawled(rival, job, folder)
+        crawled = _killed if name == "kills" else _crawled
+        used = crawled(rival, job, folder, web)
         (folder / "seen.json").write_text("\n".join(map(json.dumps, web.seen)))
         return _counted(rival, name, folder, web, canary) | {"used": used._asdict()}
 
 
-def _crawled(rival: Rival, job: sites.Job, folder: pathlib.Path) -> Used:
-    return run_commands(rival.commands(folder, job), folder, environment(folder), job.seconds)
+def _crawled(rival: Rival, job: sites.Job, folder: pathlib.Path, web: ServedWeb) -> Used:
+    # What takes a minute by plan is timed by requests: how long a crawler needs to start does not count.
+    stops = {"trap": counts.trap_is_over, "busy": counts.busy_is_over}
+    over = stops.get(job.name, lambda _: False)
+    commands, home = rival.commands(folder, job), environment(folder)
+    return run_commands(commands, folder, home, job.seconds, lambda: over(web.seen))
 
 
 def _killed(rival: Rival, job: sites.Job, folder: pathlib.Path, web: ServedWeb) -> Used:
@@ -80,6 +85,7 @@ def _counted(
         return {
             "gaps": counts.short_gaps(seen, sites.DELAY_HOST, sites.DELAY),
             "crawl_delay": counts.short_gaps(seen, sites.CRAWL_DELAY_HOST, sites.CRAWL_DELAY),
+            "shortest": min(counts.gaps(seen, sites.DELAY_HOST), default=0.0),
         }
     if name == "robots":
         return _robots_counted(web)

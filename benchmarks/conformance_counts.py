@@ -4,14 +4,16 @@ A request for robots.txt is no page request: it is counted nowhere but where a f
 """
 
 import itertools
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+import conformance_sites as sites
 from conformance_web import Seen
 
-# A gap counts as too short below this share of the delay: what a network does to a gap is no sin.
-TOLERANCE = 0.9
+# A gap is too short below this share of the delay: less is what a busy machine does to it.
+TOLERANCE = 0.75
 
 
 class Tally(NamedTuple):
@@ -26,11 +28,16 @@ def page_requests(seen: Iterable[Seen]) -> list[Seen]:
     return sorted(request for request in seen if request.target != "/robots.txt")
 
 
+def gaps(seen: Iterable[Seen], host: str) -> list[float]:
+    """Returns the seconds between each two page requests to a host."""
+    times = [request.time for request in page_requests(seen) if request.host == host]
+    return [after - before for before, after in itertools.pairwise(times)]
+
+
 def short_gaps(seen: Iterable[Seen], host: str, delay: float) -> Tally:
     """Counts gaps between two page requests to a host that are shorter than the delay, in seconds."""
-    times = [request.time for request in page_requests(seen) if request.host == host]
-    gaps = [after - before for before, after in itertools.pairwise(times)]
-    return Tally(sum(gap < TOLERANCE * delay for gap in gaps), len(gaps))
+    seconds = gaps(seen, host)
+    return Tally(sum(gap < TOLERANCE * delay for gap in seconds), len(seconds))
 
 
 def requested(seen: Iterable[Seen], urls: Collection[tuple[str, str]]) -> Tally:
@@ -74,3 +81,19 @@ def reached(targets: Sequence[str], kind: str) -> int:
     """Counts the different numbers N of paths ``/KIND/N`` that a canary was asked for."""
     wanted = (target.partition("?")[0].split("/") for target in targets)
     return len({path[2] for path in wanted if len(path) > 2 and path[1] == kind})
+
+
+def trap_is_over(seen: Sequence[Seen]) -> bool:
+    """Says whether a crawler has had its minute in the trap."""
+    return bool(seen) and time.monotonic() > seen[0].time + sites.TRAP_SECONDS
+
+
+def busy_is_over(seen: Sequence[Seen]) -> bool:
+    """Says whether the Retry-After of the first busy answer of each host is over."""
+    for host in sites.BUSY_HOSTS:
+        times = [request.time for request in page_requests(seen) if request.host == host]
+        if len(times) <= sites.FIRST_BUSY:
+            return False
+        if time.monotonic() < times[sites.FIRST_BUSY] + sites.RETRY_AFTER:
+            return False
+    return True

@@ -101,6 +101,7 @@ class Rules(NamedTuple):
         return [path for path in (*self.forbidden, *self.allowed) if path != "/"]
 
 
+ELSEWHERE = "elsewhere.example.com"
 _PRIVATE = f"{ALL}Disallow: /private\n".encode()
 _FILLER = b"# a line without a rule, of which there are many\n"
 _MOST = 500 << 10
@@ -113,7 +114,7 @@ def _robots_of(status: int, *headers: tuple[str, str]) -> Answer:
 
 
 def _hop(number: int) -> Answer:
-    return _robots_of(301, ("Location", f"http://hops.example.com/hop/{number}"))
+    return _robots_of(301, ("Location", f"http://{ELSEWHERE}/hop/{number}"))
 
 
 RULES: dict[str, Rules] = {
@@ -158,9 +159,9 @@ RULES: dict[str, Rules] = {
     ),
     "html": Rules("a page of HTML instead", b"<html><title>home</title>", (), _OPEN),
     "moved": Rules(
-        "a redirect to another host", _robots_of(301, ("Location", "http://hops.example.com/end"))
+        "a redirect to another host", _robots_of(301, ("Location", f"http://{ELSEWHERE}/end"))
     ),
-    "hops": Rules("five redirects", _hop(4)),
+    "hops": Rules("five redirects", _hop(5)),
     "s403": Rules("status 403", _robots_of(403), (), _OPEN),
     "s404": Rules("status 404", _robots_of(404), (), _OPEN),
     "s500": Rules("status 500", _robots_of(500), _CLOSED, ()),
@@ -173,25 +174,20 @@ RESET_RULES = Rules("a connection that is reset", b"", ("/", "/private", "/publi
 
 
 def robots(host: str, target: str, _: int) -> Answer:
-    """Answers as a host of ``RULES``; ``hops`` is where redirects of robots.txt lead."""
+    """Answers as a host of ``RULES``, or as the host to which requests for robots.txt are redirected."""
+    if host == ELSEWHERE:
+        hop = int(target.rpartition("/")[2] or 1) if target.startswith("/hop/") else 1
+        return Answer("robots", 200, _PRIVATE, _TEXT) if hop == 1 else _hop(hop - 1)
     name = host.partition(".")[0]
-    if host == "hops.example.com" and not (target == "/robots.txt" or name not in RULES):
-        if target == "/end" or target == "/hop/1":
-            return Answer("robots", 200, _PRIVATE, _TEXT)
-        if target.startswith("/hop/"):
-            return _hop(int(target.removeprefix("/hop/")) - 1)
     if name not in RULES:
         return _NONE
     rules = RULES[name]
     if target == "/robots.txt":
         body = rules.robots
         return body if isinstance(body, Answer) else Answer("robots", 200, body, _TEXT)
-    if target == "/go/1" and name == "onward":
-        return moved("/private/1")
-    if target == "/":
-        linked = [p for p in rules.linked if not (name == "onward" and p == "/private/1")]
-        return page(name, linked)
-    return page(target, [])
+    if name != "onward":
+        return page(target, rules.linked if target == "/" else [])
+    return moved("/private/1") if target == "/go/1" else page(target, ["/go/1"])
 
 
 def urls_of(rules: Mapping[str, Rules], kind: str) -> list[tuple[str, str]]:
@@ -293,7 +289,7 @@ def honest(host: str, target: str, _: int) -> Answer:
 
 # -- a trap, and a site that is crawled in eleven attempts
 
-TRAP_HOST = "calendar.hostile.example.com"
+TRAP_HOST, TRAP_SECONDS = "calendar.hostile.example.com", 60
 KEPT_HOST, KEPT_PAGES, KILLS, KILL_EVERY = "kept.example.com", 150, 10, 12
 
 
@@ -317,8 +313,16 @@ def _hostile_seeds(modes: tuple[str, ...]) -> list[str]:
 
 def host_names() -> list[str]:
     """Returns the names of all hosts of all scenarios."""
-    names = [f"{name}.example.com" for name in (*RULES, "hops")]
-    names += [DELAY_HOST, CRAWL_DELAY_HOST, *BUSY_HOSTS, LINKS_HOST, HONEST_HOST, KEPT_HOST]
+    names = [f"{name}.example.com" for name in RULES]
+    names += [
+        ELSEWHERE,
+        DELAY_HOST,
+        CRAWL_DELAY_HOST,
+        *BUSY_HOSTS,
+        LINKS_HOST,
+        HONEST_HOST,
+        KEPT_HOST,
+    ]
     return [*names, *HOSTILE]
 
 
@@ -327,15 +331,18 @@ def scenarios() -> dict[str, tuple[Job, AnswerFunction]]:
     rule_hosts = tuple(f"{name}.example.com" for name in RULES)
     jobs = [
         (
-            Job("delays", [f"http://{DELAY_HOST}/", f"http://{CRAWL_DELAY_HOST}/"], DELAY, 90),
+            Job("delays", [f"http://{DELAY_HOST}/", f"http://{CRAWL_DELAY_HOST}/"], DELAY, 240),
             delays,
         ),
-        (Job("robots", [f"http://{host}/" for host in (*rule_hosts, RESET_HOST)], 0.2, 90), robots),
-        (Job("busy", [f"http://{host}/" for host in BUSY_HOSTS], 0.5, 45), BusySites()),
-        (Job("private", [f"http://{LINKS_HOST}/"], 0.1, 150, anywhere=True), private_links),
+        (
+            Job("robots", [f"http://{host}/" for host in (*rule_hosts, RESET_HOST)], 0.2, 240),
+            robots,
+        ),
+        (Job("busy", [f"http://{host}/" for host in BUSY_HOSTS], 0.5, 240), BusySites()),
+        (Job("private", [f"http://{LINKS_HOST}/"], 0.1, 300, anywhere=True), private_links),
         (Job("bombs", _hostile_seeds(BOMBS), 0.1, 90), honest),
         (Job("endless", _hostile_seeds(ENDLESS), 0.1, 120), honest),
-        (Job("trap", [url_of("calendar")], 0.1, 60), honest),
+        (Job("trap", [url_of("calendar")], 0.1, 240), honest),
         (Job("kills", [f"http://{KEPT_HOST}/"], 0.25, 240), kept),
     ]
     return {job.name: (job, answer) for job, answer in jobs}

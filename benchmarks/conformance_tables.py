@@ -80,6 +80,7 @@ def _while_busy(result: Result, place: int) -> str:
 Rows = dict[str, tuple[str, Callable[[Result], str]]]
 ROWS: Rows = {
     "gaps shorter than the delay of 1 s": ("delays", lambda r: _of(r["gaps"])),
+    "the shortest of these gaps, s": ("delays", lambda r: f"{r['shortest']:.2f}"),
     "gaps shorter than a `Crawl-delay` of 3 s": ("delays", lambda r: _of(r["crawl_delay"])),
     "forbidden URLs requested": ("robots", lambda r: _of(_sum(r, 0))),
     "allowed URLs not requested": ("robots", lambda r: _not_done(_sum(r, 1))),

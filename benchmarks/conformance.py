@@ -9,7 +9,7 @@ of its crawlers and scenarios. Three run at a time: the counts depend on delays,
 
 ``--speed`` crawls the documentation site instead, one crawler at a time; its figures depend on what
 else the machine does. ``--table`` runs nothing, and prints the tables of the kept results. ``--write``
-puts them into docs/comparison.md. Needs Linux with unshare and ip.
+puts the tables into docs/comparison.md, too. Needs Linux with unshare and ip.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def run(rival: Rival, name: str, folder: pathlib.Path) -> Result:
 
 
 def _crawled(rival: Rival, job: sites.Job, folder: pathlib.Path, web: ServedWeb) -> Used:
-    # What takes a minute by plan is timed by requests: how long a crawler needs to start does not count.
+    # These end by what was requested: how long a crawler needs to start does not count.
     stops = {"trap": counts.trap_is_over, "busy": counts.busy_is_over}
     over = stops.get(job.name, lambda _: False)
     commands, home = rival.commands(folder, job), environment(folder)
@@ -210,7 +210,7 @@ def main(words: Sequence[str]) -> None:
         run_within(RIVALS[words[1]], words[2], pathlib.Path(words[3]))
         return
     arguments = read_arguments(words)
-    if not (arguments.table or arguments.write):
+    if not arguments.table:
         if network.missing():
             raise SystemExit(network.missing())
         rivals = [RIVALS[name] for name in arguments.crawlers or RIVALS]

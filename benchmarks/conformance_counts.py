@@ -84,8 +84,8 @@ def reached(targets: Sequence[str], kind: str) -> int:
 
 
 def trap_is_over(seen: Sequence[Seen]) -> bool:
-    """Says whether a crawler has had its minute in the trap."""
-    return bool(seen) and time.monotonic() > seen[0].time + sites.TRAP_SECONDS
+    """Says whether a crawler has gone so far into the trap that nothing is likely to stop it."""
+    return pages_requested(seen, sites.TRAP_HOST) >= sites.TRAP_MOST
 
 
 def busy_is_over(seen: Sequence[Seen]) -> bool:

@@ -289,7 +289,7 @@ def honest(host: str, target: str, _: int) -> Answer:
 
 # -- a trap, and a site that is crawled in eleven attempts
 
-TRAP_HOST, TRAP_SECONDS = "calendar.hostile.example.com", 60
+TRAP_HOST, TRAP_MOST = "calendar.hostile.example.com", 3_000
 KEPT_HOST, KEPT_PAGES, KILLS, KILL_EVERY = "kept.example.com", 150, 10, 12
 
 
@@ -342,7 +342,7 @@ def scenarios() -> dict[str, tuple[Job, AnswerFunction]]:
         (Job("private", [f"http://{LINKS_HOST}/"], 0.1, 300, anywhere=True), private_links),
         (Job("bombs", _hostile_seeds(BOMBS), 0.1, 90), honest),
         (Job("endless", _hostile_seeds(ENDLESS), 0.1, 120), honest),
-        (Job("trap", [url_of("calendar")], 0.1, 240), honest),
+        (Job("trap", [url_of("calendar")], 0, 900), honest),
         (Job("kills", [f"http://{KEPT_HOST}/"], 0.25, 240), kept),
     ]
     return {job.name: (job, answer) for job, answer in jobs}

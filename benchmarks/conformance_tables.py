@@ -76,6 +76,11 @@ def _while_busy(result: Result, place: int) -> str:
     return str(result["after"][place]) if reached else "not reached"
 
 
+def _trapped(result: Result) -> str:
+    ends = {"by itself": "", "killed": "over "}
+    return f"{ends.get(result['used']['end'], 'not ended: ')}{result['urls']:,}"
+
+
 # Label: scenario, and the text of a cell.
 Rows = dict[str, tuple[str, Callable[[Result], str]]]
 ROWS: Rows = {
@@ -98,7 +103,7 @@ ROWS: Rows = {
     "endless answers: peak memory, MB": ("endless", _memory),
     "endless answers: seconds": ("endless", _seconds),
     "endless answers: honest pages not requested": ("endless", lambda r: _not_done(r["honest"])),
-    "URLs of a calendar without end, in a minute": ("trap", lambda r: str(r["urls"])),
+    "URLs of a calendar without an end": ("trap", _trapped),
     f"pages lost after {sites.KILLS} kills": ("kills", lambda r: _of(r["lost"])),
     f"pages requested again after {sites.KILLS} kills": ("kills", lambda r: str(r["repeated"])),
     "pages": ("speed", lambda r: f"{r['pages']:,}"),
@@ -145,6 +150,9 @@ def _settings(results: Results) -> str:
 
 def _not_run(results: Results) -> str:
     lines = [f"- {name}: {why}." for name, why in NOT_RUN.items()]
-    lines += [f"- {name}: {rival.why_not() or 'nobody has run it'}." for name, rival in RIVALS.items()
-              if name not in results]  # fmt: skip
+    lines += [
+        f"- {name} {rival.version}: {rival.why_not() or rival.unbuilt}."
+        for name, rival in RIVALS.items()
+        if name not in results
+    ]
     return "\n".join(lines)

@@ -115,7 +115,7 @@ def _counted(
             "lost": counts.lost_pages(pages, rival.pages(folder)),
             "repeated": counts.repeated_requests(seen, sites.KEPT_HOST),
         }
-    honest = [(sites.HONEST_HOST, f"/{n or ''}") for n in range(sites.HONEST_PAGES)]
+    honest = [(sites.HONEST_HOST, sites.honest_path(n)) for n in range(sites.HONEST_PAGES)]
     return {"honest": counts.requested(seen, honest)}
 
 

@@ -280,11 +280,16 @@ ENDLESS = ("endless", "endless-chunks", "endless-headers", "long-header", "inter
 
 
 def honest(host: str, target: str, _: int) -> Answer:
-    """Answers with a chain of pages, so that a crawler that lives finds all of them."""
-    number = target.removeprefix("/") or "0"
-    if host != HONEST_HOST or not number.isdecimal() or int(number) >= HONEST_PAGES:
+    """Answers with a page that links to all others."""
+    if host != HONEST_HOST or target not in map(honest_path, range(HONEST_PAGES)):
         return _NONE
-    return page(f"page {number}", [f"/{int(number) + 1}"])
+    links = [honest_path(number) for number in range(1, HONEST_PAGES)]
+    return page(f"page {target}", links if target == "/" else [])
+
+
+def honest_path(number: int) -> str:
+    """Returns the path of a page beside bombs."""
+    return f"/{number or ''}"
 
 
 # -- a trap, and a site that is crawled in eleven attempts
@@ -340,8 +345,8 @@ def scenarios() -> dict[str, tuple[Job, AnswerFunction]]:
         ),
         (Job("busy", [f"http://{host}/" for host in BUSY_HOSTS], 0.5, 240), BusySites()),
         (Job("private", [f"http://{LINKS_HOST}/"], 0.1, 300, anywhere=True), private_links),
-        (Job("bombs", _hostile_seeds(BOMBS), 0.1, 90), honest),
-        (Job("endless", _hostile_seeds(ENDLESS), 0.1, 120), honest),
+        (Job("bombs", _hostile_seeds(BOMBS), 0.1, 180), honest),
+        (Job("endless", _hostile_seeds(ENDLESS), 0.1, 180), honest),
         (Job("trap", [url_of("calendar")], 0, 900), honest),
         (Job("kills", [f"http://{KEPT_HOST}/"], 0.25, 240), kept),
     ]

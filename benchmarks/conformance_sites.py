@@ -202,7 +202,8 @@ def urls_of(rules: Mapping[str, Rules], kind: str) -> list[tuple[str, str]]:
 # -- busy servers
 
 RETRY_AFTER = 60
-BUSY_HOSTS = ("busy.example.com", "busy-date.example.com")
+# Each host, and for how many seconds it wants no request. A date has no fractions of a second.
+BUSY_HOSTS = {"busy.example.com": RETRY_AFTER, "busy-date.example.com": RETRY_AFTER - 1}
 FIRST_BUSY = 3
 
 
@@ -219,7 +220,7 @@ class BusySites:
         self._pages[host] += 1
         if number < FIRST_BUSY:
             return page(target, [f"/{n}" for n in range(1, 21)] if target == "/" else [])
-        if host == BUSY_HOSTS[0]:
+        if host == "busy.example.com":
             return Answer("busy", 429, b"", headers=(("Retry-After", str(RETRY_AFTER)),))
         until = email.utils.formatdate(time.time() + RETRY_AFTER, usegmt=True)
         return Answer("busy", 503, b"", headers=(("Retry-After", until),))

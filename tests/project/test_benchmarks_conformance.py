@@ -102,8 +102,8 @@ def test_requests_after_retry_after_are_counted(bench, served):
         return bench.counts.requests_while_busy(web.seen, host, sites.FIRST_BUSY, 3600)
 
     assert [after(host) for host in sites.BUSY_HOSTS] == [0, 0]
-    ask(web.port, sites.BUSY_HOSTS[1], "/again")
-    ask(web.port, sites.BUSY_HOSTS[1], "/robots.txt")
+    ask(web.port, "busy-date.example.com", "/again")
+    ask(web.port, "busy-date.example.com", "/robots.txt")
     assert [after(host) for host in sites.BUSY_HOSTS] == [0, 1]
 
 

@@ -36,6 +36,7 @@ class Rival:
         pages: Returns the URLs of the pages that it has kept; given the job's folder.
         settings: What is set for politeness, for the docs.
         unbuilt: Why it may have no results.
+        prepare: A command that brings its program there, before each run.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Rival:
     pages: Callable[[pathlib.Path], set[str]]
     settings: str
     unbuilt: str = "it has no results yet"
+    prepare: Words = dataclasses.field(default_factory=list)
 
     @property
     def folder(self) -> pathlib.Path:
@@ -60,20 +62,22 @@ class Rival:
         """Installs it if this version is not there; returns why that failed, or nothing."""
         stamp = self.folder / "installed"
         if stamp.exists() and stamp.read_text() == self.version:
-            return ""
+            return self._run(self.prepare) if self.prepare else ""
         if self.why_not():
             return self.why_not()
         print(f"installing {self.name} {self.version} ...", file=sys.stderr, flush=True)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for words in self.install:
-            done = subprocess.run(
-                words, cwd=self.folder, check=False, capture_output=True, text=True
-            )
-            if done.returncode:
-                lines = (done.stderr or done.stdout).strip().splitlines()
-                return f"{' '.join(words[:3])} failed: {lines[-1] if lines else 'it says nothing'}"
+        for words in (*self.install, self.prepare):
+            problem = self._run(words) if words else ""
+            if problem:
+                return problem
         stamp.write_text(self.version)
         return ""
+
+    def _run(self, words: Words) -> str:
+        done = subprocess.run(words, cwd=self.folder, check=False, capture_output=True, text=True)
+        lines = (done.stderr or done.stdout or "it says nothing").strip().splitlines()
+        return f"{' '.join(words[:3])} failed: {lines[-1]}" if done.returncode else ""
 
 
 def write_job(folder: pathlib.Path, job: Job, concurrency: int) -> None:
@@ -150,14 +154,12 @@ CRAWLEE = _python_rival(
 )  # fmt: skip
 CRAWLEE_JS = Rival(
     "Crawlee", "3.18.1", ("node", "npm"),
-    (
-        ["npm", "install", "--silent", "--no-save", "crawlee@3.18.1"],
-        ["cp", str(PROGRAMS / "crawlee_crawl.mjs"), "."],
-    ),
+    (["npm", "install", "--silent", "--no-save", "crawlee@3.18.1"],),
     lambda *_: [["node", str(CRAWLEE_JS.folder / "crawlee_crawl.mjs")]],
     _listed_pages,
     "`respectRobotsTxtFile`, `sameDomainDelaySecs`, `maxConcurrency: 1`; `purgeOnStart: false`, "
     "to continue",
+    prepare=["cp", str(PROGRAMS / "crawlee_crawl.mjs"), "."],
 )  # fmt: skip
 CRAWL4AI = _python_rival(
     "crawl4ai", "crawl4ai", "0.9.5", "crawl4ai_crawl.py",
@@ -166,11 +168,12 @@ CRAWL4AI = _python_rival(
 )  # fmt: skip
 COLLY = Rival(
     "colly", "2.3.0", ("go",),
-    (["go", "build", "-C", str(PROGRAMS / "colly"), "-o", str(BUILD / "colly" / "crawl"), "."],),
+    (),
     lambda *_: [[str(COLLY.folder / "crawl")]],
     _listed_pages,
     "`IgnoreRobotsTxt = false`, a `LimitRule` for each host with `Delay` and `Parallelism: 1`; it "
     "keeps what it visited in memory, so a killed one begins again",
+    prepare=["go", "build", "-C", str(PROGRAMS / "colly"), "-o", str(BUILD / "colly" / "crawl"), "."],
 )  # fmt: skip
 SPIDER = Rival(
     "spider_cli", "2.53.9", ("cargo",),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,7 +56,9 @@ func main() {
 		pages.WriteString(response.Request.URL.String() + "\n")
 	})
 	collector.OnHTML("a[href]", func(element *colly.HTMLElement) {
-		element.Request.Visit(element.Attr("href"))
+		// Else a page is requested again for each fragment of its URL.
+		link, _, _ := strings.Cut(element.Attr("href"), "#")
+		element.Request.Visit(link)
 	})
 	for _, seed := range wanted.Seeds {
 		collector.Visit(seed)

@@ -125,12 +125,14 @@ def _pages_of_spider(folder: pathlib.Path) -> set[str]:
 def _of_nutbeam(folder: pathlib.Path, job: Job) -> list[Words]:
     port = job.local_port
     local = ["--allow_addresses=127.0.0.1/32", f"--allowed_ports={port}"] if port else []
+    # A file for each page: only where pages must outlive kills.
+    flush = ["--flush_seconds=0"] if job.name == "kills" else []
     threads = json.loads((folder / "job.json").read_text())["concurrency"]
     return [
         [sys.executable, "-m", "nutbeam", "crawl", "table", *job.seeds, "--rounds=-1",
          f"--scope={'any' if job.anywhere else 'host'}", f"--server_delay={job.delay:g}",
          f"--threads_per_host={threads}", f"--agent_name={AGENT}",
-         "--agent_url=http://www.example.com/bot.html", "--flush_seconds=0", "--progress=false",
+         "--agent_url=http://www.example.com/bot.html", *flush, "--progress=false",
          *local]
     ]  # fmt: skip
 
@@ -188,7 +190,7 @@ SPIDER = Rival(
 )  # fmt: skip
 NUTBEAM = Rival(
     "nutbeam", "", (), (), _of_nutbeam, _pages_of_nutbeam,
-    "its defaults, with `--server_delay`; `--flush_seconds 0` and the same command again, to continue",
+    "its defaults, with `--server_delay`; the same command again, with `--flush_seconds 0`, to continue after kills",
 )  # fmt: skip
 RIVALS = {r.name: r for r in (NUTBEAM, SCRAPY, CRAWLEE, CRAWLEE_JS, CRAWL4AI, COLLY, SPIDER)}
 NOT_RUN = {

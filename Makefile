@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-oldest
 .PHONY: test-servers test-pythons test-loaders test-flink-newest
 .PHONY: test-long test-clusters test-here test-runners bench
-.PHONY: lint types wheel docs pictures pins docs-site browser clean
+.PHONY: lint types wheel docs pictures pins docs-site browser clean conformance
 
 help:
 	@echo "make demo       crawl a simulated web and show what was found"
@@ -46,6 +46,8 @@ help:
 	@echo "make test-long  run all of them, the long ones too (three hours)"
 	@echo "make fuzz       feed each reader odd inputs for 20 s; ARGS='--seconds 600 urls' chooses"
 	@echo "make bench      measure, and put the figures into docs/performance.md"
+	@echo "make conformance"
+	@echo "                run other crawlers on a hostile web, and put the counts into docs/comparison.md"
 	@echo "make lint       check style and format"
 	@echo "make types      check types"
 	@echo "make wheel      build wheel and source distribution into dist/"
@@ -192,6 +194,10 @@ $(VENV)/fuzz: $(READY)
 # in the last run. ARGS='update' chooses; ARGS=--full takes full sizes.
 bench: build/bench/ready
 	@build/bench/bin/python benchmarks/record.py $(ARGS)
+
+# Installs the crawlers below build/rivals, each in an environment of its own. Half an hour; ARGS chooses.
+conformance: $(READY)
+	@$(BIN)/python benchmarks/conformance.py --write $(ARGS)
 
 # Without the test dependencies, whose imports would distort the figures.
 build/bench/ready: pyproject.toml

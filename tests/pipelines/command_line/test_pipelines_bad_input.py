@@ -358,4 +358,4 @@ def test_a_host_that_does_not_resolve_and_addresses_that_are_not_ours(tables, tm
 
 
 def test_a_pipeline_without_options_is_in_process():
-    assert type(make_pipeline([]).runner).__name__ == "InProcessRunner"
+    assert type(make_pipeline([]).runner).__name__ == "FusedRunner"

@@ -5,11 +5,11 @@ import types
 
 import apache_beam as beam
 import pytest
-from apache_beam.transforms.window import FixedWindows, GlobalWindow, GlobalWindows
 from short_form import first
 from waiting import PATIENCE
 
-from nutbeam.pipelines.launch import beam_internals
+from nutbeam.pipelines.launch.fused_runner import FusedRunner
+from nutbeam.pipelines.launch.quiet_workers import QuietWorkers
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.web.base.errors import JobFailed, UsageError, UserError
 
@@ -70,7 +70,11 @@ def test_another_failure_names_its_step(beam_args):
 @pytest.mark.parametrize("name", ["", "DirectRunner", "direct", "FnApiRunner"])
 def test_the_in_process_runner_stands_for_beams_direct_runner(name):
     pipeline = make_pipeline([f"--runner={name}"] if name else [])
-    assert type(pipeline.runner) is beam_internals.InProcessRunner
+    assert type(pipeline.runner) is FusedRunner
+
+
+def test_worker_processes_are_of_beams_runner():
+    assert type(make_pipeline(TWO_PROCESSES).runner) is QuietWorkers
 
 
 def test_in_a_notebook_steps_keep_their_names_and_need_no_pandas(monkeypatch):
@@ -96,37 +100,9 @@ def test_a_runner_that_is_not_there_is_bad_usage_in_one_line(beam_args, message)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.long
 def append(line, path):
     with path.open("a") as file:
         file.write(f"{line}\n")
-
-
-@pytest.mark.long
-def test_windows_of_a_pipeline_are_kept_however_often_it_runs(tmp_path):
-    def in_window(pair, window=beam.DoFn.WindowParam):
-        return f"{sorted(pair[1])} {window.end}"
-
-    pipeline = make_pipeline([])
-    stamped = (
-        pipeline
-        | beam.Create([1, 2, 11, 12])
-        | "Stamp" >> beam.Map(lambda at: beam.window.TimestampedValue(("a", at), at))
-    )
-    for name, into in (("Fixed", FixedWindows(10)), ("All", GlobalWindows())):
-        (
-            stamped
-            | f"{name}Windows" >> beam.WindowInto(into)
-            | f"{name}Groups" >> beam.GroupByKey()
-            | f"{name}Lines" >> beam.Map(in_window)
-            | f"{name}Written" >> beam.Map(append, tmp_path / name)
-        )
-    for runs in (1, 2):  # as the rounds of a crawl do
-        run_pipeline(pipeline)
-        fixed = ["[11, 12] Timestamp(20)", "[1, 2] Timestamp(10)"]
-        assert sorted((tmp_path / "Fixed").read_text().splitlines()) == sorted(fixed * runs)
-        (end,) = set((tmp_path / "All").read_text().splitlines())
-        assert end == f"[1, 2, 11, 12] {GlobalWindow().end}"
 
 
 def test_functions_of_the_same_code_keep_their_own_defaults(tmp_path):

@@ -135,7 +135,7 @@ test-dataflow: $(VENV)/gcp
 
 # The oldest versions have an environment of their own. Beam is named, for other libraries would lift it.
 test-oldest: $(READY) build/oldest/ready
-	@$(BIN)/pytest -q -m "long or not long" tests/pipelines/launch/test_pipelines_beam_versions.py $(ARGS)
+	@$(BIN)/pytest -q -m "long or not long" tests/pipelines/running/test_pipelines_beam_versions.py $(ARGS)
 	@echo "on Beam $(BEAM) and the oldest of all libraries"
 	@POLARS_MAX_THREADS=1 build/oldest/bin/pytest -q -n $(WORKERS) --dist worksteal --timeout 1200 $(ARGS)
 

@@ -24,7 +24,7 @@ setup(
         "nutbeam.pipelines.command_line.profiles": ["*.toml"],
         "nutbeam.pipelines.base": ["*.css"],
         "nutbeam.pipelines.searching": ["*.css", "*.js", "*.json", "*.svg"],
-        "nutbeam.pipelines.launch": ["*.toml"],
+        "nutbeam.pipelines.running": ["*.toml"],
         "nutbeam.pipelines.reporting": ["*.css"],
         "nutbeam.pipelines.watching": ["*.css", "*.js"],
         "nutbeam.web.html": ["*.toml"],

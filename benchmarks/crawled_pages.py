@@ -34,7 +34,7 @@ from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.pipelines import compact, crawl
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.pipelines.launch.runner import run_pipeline
+from nutbeam.pipelines.running.runner import run_pipeline
 from nutbeam.policy.components.schema import PAGES, STATE
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.transforms.tickets import Ticket

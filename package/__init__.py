@@ -129,7 +129,7 @@ if not os.path.isdir(os.path.join(__path__[0], "pipelines")):  # noqa: PTH112, P
 os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:5000,muzzy_decay_ms:5000")
 
 # What Beam logs when it is imported without Google's clients: a table in gs:// says itself what it
-# needs, and nobody here uses BigQuery. The table in pipelines/launch/beam_internals.py has this
+# needs, and nobody here uses BigQuery. The table in pipelines/running/beam_internals.py has this
 # change, too. It is made here because it must come before Beam is imported.
 _NOT_SHOWN = ("apitools not found", "Failed to import GCSFileSystem")
 

@@ -36,7 +36,6 @@ from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.machine_use import show_use
-from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.shipped_seeds import check_seeds, seed_words
 from .launch.table_rooms import RoomOfRounds, low_room
 from .round import (
@@ -47,6 +46,7 @@ from .round import (
     stages_of_round,
     warn_of_missing_rules,
 )
+from .running.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .views.next_due import wait_for_due
 
 ARGUMENTS = (

@@ -60,7 +60,7 @@ from .generating.survey import (
 )
 from .launch.job import run_job
 from .launch.job_options import CheckedScoringOptions, JobOptions
-from .launch.one_worker import Sized
+from .running.one_worker import Sized
 from .views.endings import none_chosen, nothing_due
 from .views.next_due import next_url
 

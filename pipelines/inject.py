@@ -50,8 +50,8 @@ from .base.command import TABLE, Argument, Invocation
 from .launch.job import run_job
 from .launch.job_options import CheckedScoringOptions, JobOptions
 from .launch.launch import preflight, workers_elsewhere
-from .launch.one_worker import Sized
 from .launch.shipped_seeds import SourceItem, rows_of_seeds, seed_words, source_items
+from .running.one_worker import Sized
 
 ARGUMENTS = (
     TABLE,

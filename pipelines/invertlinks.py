@@ -54,7 +54,7 @@ from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .launch.job import run_each_batch, run_job
 from .launch.job_options import BatchOptions
-from .launch.runner import only_submits
+from .running.runner import only_submits
 
 ARGUMENTS = (TABLE,)
 # If there are more tablets than this, an operation checks only one in 16 for old links.

@@ -22,8 +22,8 @@ from .indexing import index as indexing_job
 from .launch.job import run_job
 from .launch.job_reports import report
 from .launch.launch import workers_elsewhere
-from .launch.runner import look_again
 from .round import RoundOptions
+from .running.runner import look_again
 from .views.rule_reports import report_one_job
 
 ARGUMENTS = (TABLE,)

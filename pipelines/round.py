@@ -41,14 +41,14 @@ from .generating.generate_candidates import (
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
-from .launch.job_here import Build, Phase
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
 from .launch.machine_use import show_use
-from .launch.one_worker import Stages
-from .launch.placement import Workers, rows_of_state, rows_of_work, workers_of_rows
-from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
+from .running.job_here import Build, RoundPhase
+from .running.one_worker import Stages
+from .running.placement import Workers, rows_of_state, rows_of_work, workers_of_rows
+from .running.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .views.endings import CrawlStop, had_final_answers, work_of
 from .views.summary import print_summary, summary_of
 
@@ -180,34 +180,34 @@ def _most_urls(address: str, manifest: Manifest, options: RoundOptions) -> int:
 
 def _choose(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
     find = beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
-    return tickets | "Round" >> find | Phase("Generate", generate.build, options)
+    return tickets | "Round" >> find | RoundPhase("Generate", generate.build, options)
 
 
 def _fetch(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    return tickets | Phase("Fetch", fetch.build, options)
+    return tickets | RoundPhase("Fetch", fetch.build, options)
 
 
 def _parse(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    return tickets | Phase("Parse", parse.build, options)
+    return tickets | RoundPhase("Parse", parse.build, options)
 
 
 def _update(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    updated = tickets | Phase("Update", update.build, options)
+    updated = tickets | RoundPhase("Update", update.build, options)
     if not options.links:
         return updated
     from . import invertlinks  # late, as index and sitemap: few crawls need it
 
-    return updated | Phase("Links", invertlinks.build, options)
+    return updated | RoundPhase("Links", invertlinks.build, options)
 
 
 def _dedup(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    return tickets | Phase("Dedup", dedup.build_of_batch(options.top_n), options)
+    return tickets | RoundPhase("Dedup", dedup.build_of_batch(options.top_n), options)
 
 
 def _index(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     from .indexing import index
 
-    return tickets | Phase("Index", index.build, options)
+    return tickets | RoundPhase("Index", index.build, options)
 
 
 def find_next_round(

@@ -37,7 +37,7 @@ from .base.command import TABLE, Invocation
 from .launch.earlier_jobs import check_done_alike, done_with
 from .launch.job import run_each_batch, run_job
 from .launch.job_options import BatchOptions, CheckedScoringOptions
-from .launch.runner import only_submits
+from .running.runner import only_submits
 from .updating.file_changes import (
     COUNTS_TAG,
     FILES_STEP,

@@ -28,7 +28,7 @@ from ...web.archives.warc_options import INDEX_OF_HOSTS, WarcOptions
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ..launch.launch import launch_args, workers_elsewhere
-from ..launch.runner import make_pipeline, run_pipeline
+from ..running.runner import make_pipeline, run_pipeline
 
 _LOG = logging.getLogger("nutbeam.warc")
 _CAPTURED_BYTES = 200  # of a capture in the search for revisits

@@ -43,9 +43,9 @@ from ...web.base.options import option
 from ...web.base.safe_json import read_json
 from ..base.command import TABLE, Invocation
 from ..launch.job import run_job
-from ..launch.job_here import Build
 from ..launch.job_options import JobOptions
-from ..launch.runner import only_submits
+from ..running.job_here import Build
+from ..running.runner import only_submits
 
 ARGUMENTS = (TABLE,)
 RANKS = "Ranks"

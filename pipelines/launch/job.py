@@ -20,18 +20,18 @@ from ...web.base.option_checks import Launch, check_setup
 from ...web.base.progress import PROGRESS
 from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
-from .arrival import snapshot_to_find
-from .beam_internals import quick_building
+from ..running.arrival import snapshot_to_find
+from ..running.beam_internals import quick_building
+from ..running.job_here import Build
+from ..running.one_worker import Placed, Sized, Stages, build_placed
+from ..running.placement import Workers, first_begin, workers_for
+from ..running.runner import make_pipeline, phases_shown, run_over_batches, run_pipeline, waits
 from .clock_warnings import warn_of_clocks
 from .earlier_jobs import missing_rules_line
 from .heartbeat import beating_heart, refusal_left
-from .job_here import Build
 from .job_reports import job_record, report
 from .launch import launch_args, preflight, workers_elsewhere
 from .machine_use import with_engines
-from .one_worker import Placed, Sized, Stages, build_placed
-from .placement import Workers, first_begin, workers_for
-from .runner import make_pipeline, phases_shown, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
 _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc",

@@ -13,9 +13,9 @@ from ...policy.fetch_engines import EngineOptions, engines_that_fit
 from ...web.base.json_logs import with_fields
 from ...web.base.machine import usable_cores, usable_memory
 from ...web.base.wording import format_count
-from .beam_internals import beam_options
+from ..running.beam_internals import beam_options
+from ..running.runner import IN_PROCESS
 from .launch import runner_of, workers_elsewhere
-from .runner import IN_PROCESS
 
 _LOG = logging.getLogger("nutbeam.phases")
 

@@ -21,9 +21,9 @@ from ..base.command import Invocation
 from ..base.live import live_view
 from ..launch.earlier_jobs import missing_rules_line
 from ..launch.job import check_launch, prepare
-from ..launch.job_here import Build
 from ..launch.job_reports import report
-from ..launch.runner import run_pipeline, waits
+from ..running.job_here import Build
+from ..running.runner import run_pipeline, waits
 
 _LOG = logging.getLogger("nutbeam.dry_run")
 # The runner brings counts back as counters, in a namespace that no real run has.

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
-from ..launch.job_failures import as_job_failures
 from ..launch.launch import LaunchOptions
+from ..running.job_failures import as_job_failures
 from .reading_job import PartFiles, Reading, ReadItem, tablets_of, written_parts
 
 

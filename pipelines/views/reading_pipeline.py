@@ -7,7 +7,7 @@ from typing import Any
 import apache_beam as beam
 
 from ..launch.launch import LaunchOptions, launch_args
-from ..launch.runner import make_pipeline, run_pipeline
+from ..running.runner import make_pipeline, run_pipeline
 from .reading_job import PartFiles, Reading, ReadItem, tablets_of, written_parts
 
 

@@ -67,7 +67,7 @@ def test_a_forbidden_page_that_is_requested_is_counted(bench, served):
     assert bench.counts.requested(web.seen, allowed) == (1, 2)
 
 
-def test_the_robots_txt_of_each_host_says_what_is_counted(bench, served):
+def test_forbidden_urls_are_those_of_each_robots_txt(bench, served):
     web = served("robots")
     for name, rules in bench.sites.RULES.items():
         head, _, body = ask(web.port, f"{name}.example.com", "/robots.txt").partition(b"\r\n\r\n")
@@ -172,7 +172,7 @@ def used_of(**changed):
     return {"seconds": 2.4, "cpu": 1.0, "peak": 5_000_000, "end": "by itself"} | changed
 
 
-def test_the_tables_show_what_was_counted(bench, tmp_path):
+def test_the_tables_show_the_counts(bench, tmp_path):
     results = {
         "nutbeam": {"delays": {"gaps": [0, 9], "shortest": 1.0, "crawl_delay": [1, 4]}},
         "colly": {"bombs": {"honest": [3, 20], "used": used_of(end="memory", peak=10**9)}},

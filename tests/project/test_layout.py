@@ -43,7 +43,7 @@ FOLDERS = {
             "checkers",
             "outputs",
         ),
-        *("metrics", "launch", "nutch_conf", "base"),
+        *("metrics", "launch", "running", "nutch_conf", "base"),
     ),
     "io": (
         *("upkeep", "nutch", "archives", "graph", "indexing", "reading", "updating", "batches"),
@@ -111,10 +111,10 @@ BY_NAME = {
 # What these import is given to them: packages that are no part of ours, or the module of a job.
 IMPORTS_WHAT_IS_GIVEN = {
     "io/storage/store_clients.py",
-    "pipelines/launch/job_failures.py",
+    "pipelines/running/job_failures.py",
     "pipelines/launch/runner_checks.py",
-    "pipelines/launch/arrival.py",
-    "pipelines/launch/one_worker.py",
+    "pipelines/running/arrival.py",
+    "pipelines/running/one_worker.py",
     "web/base/imports.py",
 }
 # Public names that several modules may define: the beginnings of these modules' paths, and why.

@@ -68,7 +68,8 @@ def step_rows(pipeline: beam.Pipeline) -> Iterator[tuple[str, bool, set[int], se
         parts = list(_all_parts(step))
         kind = type(step.transform).__name__
         own = (
-            kind not in ("ParDo", "Flatten", "Create", "Phase", step.full_label) and kind[0] != "_"
+            kind not in ("ParDo", "Flatten", "Create", "RoundPhase", step.full_label)
+            and kind[0] != "_"
         )
         name = f"{step.full_label}: {kind}" if own else step.full_label
         shuffles = any(isinstance(part.transform, beam.GroupByKey) for part in parts)

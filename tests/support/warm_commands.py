@@ -77,7 +77,7 @@ def serve(listener: socket.socket) -> None:
 
     for command in COMMANDS:
         load(command)
-    for name in ("apache_beam", "duckdb", "nutbeam.pipelines.launch.runner", "rich.live"):
+    for name in ("apache_beam", "duckdb", "nutbeam.pipelines.running.runner", "rich.live"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     # A command sets up its logs before it imports Beam, whose warnings set them up, too.

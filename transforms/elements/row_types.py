@@ -20,7 +20,7 @@ class _Probe(NamedTuple):
 # Beam's types of rows, which it does not document; a stand-in if this Beam has renamed them.
 # There is no other way to find the fields of an element type. Beam 2.72 to 2.77 have these names.
 # With the stand-in chunks flow as ever, so that all jobs work, and so do rows of a ``NamedTuple`` or
-# dataclass. A ``beam.Row`` is refused with one line. ``pipelines/launch/beam_internals.py`` warns of
+# dataclass. A ``beam.Row`` is refused with one line. ``pipelines/running/beam_internals.py`` warns of
 # a version of Beam that was not tried.
 try:
     from apache_beam.typehints.native_type_compatibility import convert_to_python_type

@@ -26,7 +26,7 @@ from dropping import NOBODY, as_nobody
 from free_ports import free_port
 from waiting import PATIENCE
 
-from nutbeam.pipelines.launch.runner import make_pipeline
+from nutbeam.pipelines.running.runner import make_pipeline
 from nutbeam.web.rules import url_rules as regex_rules
 
 # Seeds.

@@ -130,7 +130,7 @@ assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
 """
 
 
-def test_a_command_loads_only_what_it_works_with(crawled):
+def test_commands_load_no_module_that_they_do_not_use(crawled):
     subprocess.run(
         [sys.executable, "-c", LEAST, crawled[1]],
         check=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -24,7 +24,7 @@ from web_servers import connect_to, reply, serve
 from nutbeam.io.snapshots.operations import new_id
 from nutbeam.pipelines import fetch
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.pipelines.launch.runner import run_pipeline
+from nutbeam.pipelines.running.runner import run_pipeline
 from nutbeam.transforms.tickets import Ticket
 from nutbeam.web.urls.row_keys import from_key
 

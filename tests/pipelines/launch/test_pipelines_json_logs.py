@@ -8,7 +8,7 @@ from job_server import run
 from simulated_web import SimWeb
 
 from nutbeam.pipelines.launch.launch import LaunchOptions, launch_args
-from nutbeam.pipelines.launch.runner import make_pipeline
+from nutbeam.pipelines.running.runner import make_pipeline
 
 
 def test_worker_processes_get_the_option_for_json_logs():

@@ -15,7 +15,7 @@ from simulated_web import SimWeb
 
 from nutbeam.pipelines.launch.delivery import wheel_of
 from nutbeam.pipelines.launch.launch import LaunchOptions, launch_args, preflight, workers_elsewhere
-from nutbeam.pipelines.launch.runner import make_pipeline
+from nutbeam.pipelines.running.runner import make_pipeline
 from nutbeam.web.base.errors import Unavailable, UsageError
 
 PORTABLE = ("--runner=PortableRunner", "--job_endpoint=flink:8099")

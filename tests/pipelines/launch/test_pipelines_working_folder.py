@@ -9,7 +9,7 @@ from apache_beam.options.pipeline_options import PortableOptions
 from apache_beam.transforms.environments import ProcessEnvironment
 from plugins import install
 
-from nutbeam.pipelines.launch.runner import make_pipeline
+from nutbeam.pipelines.running.runner import make_pipeline
 
 # Modules that the processes of a command import after their start, and that libraries look for.
 NAMES = ("random", "tld", "queue", "statistics", "grpc", "polars", "pyarrow", "py3langid", "lxml")

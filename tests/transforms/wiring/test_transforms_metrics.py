@@ -11,8 +11,8 @@ from web_servers import reply, serve
 
 from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.pipelines.launch.runner import run_pipeline
 from nutbeam.pipelines.round import RoundOptions, stages_of_round
+from nutbeam.pipelines.running.runner import run_pipeline
 from nutbeam.transforms.tickets import Ticket
 from nutbeam.transforms.wiring.metrics import NUTCH, drops_of_tasks, metrics_of
 

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from plugins import install
 
-from nutbeam.pipelines.launch.arrival import check_worker
+from nutbeam.pipelines.running.arrival import check_worker
 from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.transforms.tickets import Ticket
 from nutbeam.transforms.wiring.plugin_groups import SCORINGS, scorings_of, warn_of_hidden
@@ -42,7 +42,7 @@ def test_unknown_scorings_are_refused_with_those_that_there_are():
 
 
 def test_a_worker_without_the_plugin_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("nutbeam.pipelines.launch.arrival.check_versions", lambda ticket: None)
+    monkeypatch.setattr("nutbeam.pipelines.running.arrival.check_versions", lambda ticket: None)
     with pytest.raises(
         UsageError, match=r"on the workers: no scoring 'elsewhere' is installed.*--plugin"
     ):

@@ -8,7 +8,7 @@ import apache_beam as beam
 import polars as pl
 import pytest
 
-from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
+from nutbeam.pipelines.running.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.wiring import in_process
 from nutbeam.transforms.wiring.chunk_coder import ChunkCoder

@@ -4,7 +4,7 @@ import time
 import apache_beam as beam
 import pytest
 
-from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
+from nutbeam.pipelines.running.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.wiring import in_process
 from nutbeam.transforms.wiring.in_process import FlatMapInThreads, elements_at_once
 from nutbeam.web.base.errors import UserError

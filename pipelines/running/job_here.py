@@ -87,7 +87,7 @@ def _put(ticket: Ticket, number: int) -> None:
     _ends[number] = ticket
 
 
-class Phase(beam.PTransform):
+class RoundPhase(beam.PTransform):
     """A job as a step of a round.
 
     Input:  the ticket of the job before.

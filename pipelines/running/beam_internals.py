@@ -59,7 +59,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineResult, PipelineRunner
 
 from ...web.base.imports import SAFE
@@ -91,31 +91,14 @@ def is_tried(version: str) -> bool:
     return was_tried
 
 
-def _may_change() -> bool:
+def may_change() -> bool:
+    """Returns whether this version of Beam was tried, so that it may be changed."""
     return is_tried(beam.version.__version__)
-
-
-def in_process_runner(*, workers: bool) -> PipelineRunner | str:
-    """Returns the runner for one machine: nutbeam's, or for a version not in ``TRIED`` Beam's, by name.
-
-    Args:
-        workers: Whether it has worker processes.
-    """
-    if _may_change():
-        if workers:
-            from .quiet_workers import QuietWorkers
-
-            return QuietWorkers()
-        from .fused_runner import FusedRunner
-
-        return FusedRunner()
-    runner_names = getattr(StandardOptions, "KNOWN_RUNNER_NAMES", ())
-    return "FnApiRunner" if "FnApiRunner" in runner_names else "DirectRunner"
 
 
 def beam_options(flags: Sequence[str]) -> PipelineOptions:
     """Returns Beam's options for a pipeline."""
-    return (CachedOptions if _may_change() else PipelineOptions)(list(flags))
+    return (CachedOptions if may_change() else PipelineOptions)(list(flags))
 
 
 class OwnPipeline(beam.Pipeline):
@@ -144,7 +127,7 @@ def new_pipeline(
     options: PipelineOptions, runner: PipelineRunner | str | None = None
 ) -> OwnPipeline:
     """Returns an empty pipeline."""
-    if _may_change():
+    if may_change():
         _leave_own_pipelines_alone()
     return OwnPipeline(runner=runner, options=options)
 
@@ -179,7 +162,7 @@ def quick_building() -> Iterator[None]:
     """
     global _users
     with _changing:
-        if not _users and _may_change():
+        if not _users and may_change():
             _changes.enter_context(_changed_building())
         _users += 1
     try:
@@ -267,7 +250,7 @@ def silence_runners() -> None:
     their connection is closed. The root logger logs the messages of a job as errors. Prism's
     log has a level of its own, which nutbeam's log level does not affect.
     """
-    if is_verbose() or not _may_change():
+    if is_verbose() or not may_change():
         return
     from apache_beam.runners.portability import portable_runner
     from apache_beam.runners.worker import sdk_worker

@@ -10,7 +10,7 @@ from collections import defaultdict
 import apache_beam as beam
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 
-Values = beam.pvalue.PValue
+Collection = beam.pvalue.PValue
 
 
 @dataclasses.dataclass
@@ -25,10 +25,10 @@ class Stage:
         takers: For a collection the steps that take its elements.
     """
 
-    root: Values
-    source: Values | None
+    root: Collection
+    source: Collection | None
     steps: list[AppliedPTransform] = dataclasses.field(default_factory=list)
-    takers: dict[Values, list[AppliedPTransform]] = dataclasses.field(
+    takers: dict[Collection, list[AppliedPTransform]] = dataclasses.field(
         default_factory=lambda: defaultdict(list)
     )
 
@@ -39,7 +39,7 @@ class Stage:
 
 
 @dataclasses.dataclass
-class Plan:
+class FusedPlan:
     """What a pipeline consists of.
 
     Attributes:
@@ -50,9 +50,9 @@ class Plan:
     """
 
     stages: list[Stage] = dataclasses.field(default_factory=list)
-    kept: set[Values] = dataclasses.field(default_factory=set)
-    grouped: set[Values] = dataclasses.field(default_factory=set)
-    flattened: dict[Values, list[Values]] = dataclasses.field(
+    kept: set[Collection] = dataclasses.field(default_factory=set)
+    grouped: set[Collection] = dataclasses.field(default_factory=set)
+    flattened: dict[Collection, list[Collection]] = dataclasses.field(
         default_factory=lambda: defaultdict(list)
     )
 
@@ -61,13 +61,13 @@ class _Planner(PipelineVisitor):
     """Divides a pipeline into stages. Beam visits a step after those whose elements it takes."""
 
     def __init__(self) -> None:
-        self.plan = Plan()
+        self.plan = FusedPlan()
         # The stage with whose end a collection is complete.
-        self._complete: dict[Values, int] = {}
+        self._complete: dict[Collection, int] = {}
         # Collections whose elements come from more than one stage.
-        self._scattered: set[Values] = set()
+        self._scattered: set[Collection] = set()
         # The stages that take a collection that is kept.
-        self._readers: dict[Values, list[int]] = defaultdict(list)
+        self._readers: dict[Collection, list[int]] = defaultdict(list)
 
     def visit_transform(self, transform_node: AppliedPTransform) -> None:
         node, kind = transform_node, transform_node.transform
@@ -83,7 +83,7 @@ class _Planner(PipelineVisitor):
         else:
             raise NotImplementedError(f"{node.full_label} is {type(kind).__name__}")
 
-    def _begin_stage(self, root: Values, source: Values | None) -> int:
+    def _begin_stage(self, root: Collection, source: Collection | None) -> int:
         self.plan.stages.append(Stage(root, source))
         number = len(self.plan.stages) - 1
         self._complete.setdefault(root, number)
@@ -108,7 +108,7 @@ class _Planner(PipelineVisitor):
         for value in node.outputs.values():
             self._complete[value] = number
 
-    def _stage_for(self, taken: Values, ready: int) -> int:
+    def _stage_for(self, taken: Collection, ready: int) -> int:
         """Returns the stage for a step that takes a collection, after the stage ``ready`` has ended."""
         made_in = self._complete[taken]
         if ready < made_in and taken not in self._scattered:
@@ -121,7 +121,7 @@ class _Planner(PipelineVisitor):
         return self._readers[taken][-1]
 
 
-def plan_pipeline(pipeline: beam.Pipeline) -> Plan:
+def plan_pipeline(pipeline: beam.Pipeline) -> FusedPlan:
     """Returns the stages of a pipeline.
 
     Raises:

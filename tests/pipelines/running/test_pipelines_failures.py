@@ -1,6 +1,6 @@
 import pytest
 
-from nutbeam.pipelines.launch.job_failures import from_text, user_error
+from nutbeam.pipelines.running.job_failures import from_text, user_error
 from nutbeam.web.base.errors import JobFailed, NothingToDo, UsageError, UserError
 
 PYTHON = """\

@@ -8,9 +8,9 @@ import pytest
 from short_form import first
 from waiting import PATIENCE
 
-from nutbeam.pipelines.launch.fused_runner import FusedRunner
-from nutbeam.pipelines.launch.quiet_workers import QuietWorkers
-from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
+from nutbeam.pipelines.running.fused_runner import FusedRunner
+from nutbeam.pipelines.running.quiet_workers import QuietWorkers
+from nutbeam.pipelines.running.runner import make_pipeline, run_pipeline
 from nutbeam.web.base.errors import JobFailed, UsageError, UserError
 
 
@@ -138,7 +138,7 @@ def test_worker_processes_are_quiet():
         "from nutbeam.pipelines.command_line.cli import quiet\n"
         "quiet(30)\n"
         "import apache_beam as beam\n"
-        "from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline\n"
+        "from nutbeam.pipelines.running.runner import make_pipeline, run_pipeline\n"
         f"pipeline = make_pipeline({TWO_PROCESSES!r})\n"
         "pipeline | beam.Create([1, 2]) | beam.Reshuffle() | beam.Map(str)\n"
         "run_pipeline(pipeline)\n"

@@ -21,7 +21,7 @@ from waiting import wait_until_none
 
 from nutbeam.io.batches.batches import batch_files
 from nutbeam.io.storage.table_sizes import replaced_sizes
-from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
+from nutbeam.pipelines.running.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.for_each import ForEach
 from nutbeam.transforms.operations import Begin
 from nutbeam.transforms.tickets import Ticket

@@ -155,7 +155,7 @@ def _importing(module: str, packed: bytes) -> Callable[[Any], tuple[int, Any]]:
         import importlib
 
         importlib.import_module(module)
-        ours = importlib.import_module("nutbeam.pipelines.launch.one_worker")
+        ours = importlib.import_module("nutbeam.pipelines.running.one_worker")
         return 0, ours.run_packed(packed, ticket)
 
     return run  # an inner function, so that it is pickled by value

@@ -14,9 +14,9 @@ from waiting import PATIENCE, wait_until
 
 from nutbeam.io.reading.watched_table import read_watched
 from nutbeam.pipelines.base.live import live_view
-from nutbeam.pipelines.launch.beam_internals import new_pipeline
-from nutbeam.pipelines.launch.relay import relayed_phases
-from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline, works_here
+from nutbeam.pipelines.running.beam_internals import new_pipeline
+from nutbeam.pipelines.running.relay import relayed_phases
+from nutbeam.pipelines.running.runner import make_pipeline, run_pipeline, works_here
 from nutbeam.web.base.errors import JobFailed
 from nutbeam.web.base.progress import Progress
 

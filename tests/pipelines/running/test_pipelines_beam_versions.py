@@ -19,13 +19,13 @@ from simulated_web import SimWeb
 from waiting import PATIENCE
 
 import nutbeam
-from nutbeam.pipelines.launch import beam_internals
-from nutbeam.pipelines.launch.fused_runner import FusedRunner
-from nutbeam.pipelines.launch.runner import make_pipeline
+from nutbeam.pipelines.running import beam_internals
+from nutbeam.pipelines.running.fused_runner import FusedRunner
+from nutbeam.pipelines.running.runner import in_process_runner, make_pipeline
 
 INTERNALS = (
-    "pipelines/launch/beam_internals.py", "pipelines/launch/fused_plan.py",
-    "pipelines/launch/fused_runner.py", "pipelines/launch/quiet_workers.py",
+    "pipelines/running/beam_internals.py", "pipelines/running/fused_plan.py",
+    "pipelines/running/fused_runner.py", "pipelines/running/quiet_workers.py",
     "transforms/elements/row_types.py",
 )  # fmt: skip
 # What Beam documents; all else of it may change with any version.
@@ -111,7 +111,7 @@ def test_the_table_lists_the_change_that_the_package_makes():
 
 def test_on_a_version_that_was_tried_beam_is_changed_and_changed_back():
     look = userstate.get_dofn_specs
-    assert type(beam_internals.in_process_runner(workers=False)) is FusedRunner
+    assert type(in_process_runner(workers=False)) is FusedRunner
     with beam_internals.quick_building(), beam_internals.quick_building():
         assert userstate.get_dofn_specs is not look
     assert userstate.get_dofn_specs is look

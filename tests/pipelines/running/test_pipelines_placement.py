@@ -16,10 +16,10 @@ from nutbeam.pipelines.batch_tools import reparse
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.generating.generate_candidates import rows_to_survey
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.pipelines.launch.one_worker import build_placed
-from nutbeam.pipelines.launch.placement import Workers
-from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.pipelines.round import find_next_round, stages_of_round
+from nutbeam.pipelines.running.one_worker import build_placed
+from nutbeam.pipelines.running.placement import Workers
+from nutbeam.pipelines.running.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.tickets import Ticket
 from nutbeam.web.base.clock import now_ms
 from nutbeam.web.base.errors import NothingToDo

@@ -29,7 +29,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN, WindowedValue
 
 from ...transforms.wiring.in_process import spilling
-from .fused_plan import Plan, Stage, Values, plan_pipeline
+from .fused_plan import Collection, FusedPlan, Stage, plan_pipeline
 
 Receive = Callable[[Any], None]
 # What Beam says of an element besides its value: of all the same, as they come from no stream.
@@ -48,7 +48,7 @@ class FusedRunner(PipelineRunner):
     """
 
     runs_here = True
-    _plan: Plan | None = None
+    _plan: FusedPlan | None = None
 
     def run_pipeline(self, pipeline: beam.Pipeline, options: Any) -> PipelineResult:
         """Runs a pipeline to its end.
@@ -64,7 +64,7 @@ class FusedRunner(PipelineRunner):
 class _Run:
     """One run of a pipeline."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: FusedPlan) -> None:
         self._plan = plan
         self._kept = {values: _Kept(values) for values in plan.kept}
         self._grouped = {values: _Grouped(values) for values in plan.grouped}
@@ -103,7 +103,7 @@ class _Run:
         return self._grouped.pop(stage.source)
 
     def _receivers(
-        self, values: Values, stage: Stage, steps: dict[AppliedPTransform, "_Step"]
+        self, values: Collection, stage: Stage, steps: dict[AppliedPTransform, "_Step"]
     ) -> list[Receive]:
         """Returns what takes the elements of a collection during a stage."""
         receivers: list[Receive] = [steps[node].receive for node in stage.takers.get(values, ())]
@@ -207,7 +207,7 @@ def _name_step(error: BaseException, node: AppliedPTransform) -> None:
 class _Kept:
     """Keeps the elements of a collection, encoded."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Collection) -> None:
         self._coder = coders.registry.get_coder(values.element_type)
         self._encoded: list[bytes] = []
 
@@ -222,7 +222,7 @@ class _Kept:
 class _Grouped:
     """Groups the elements of a collection by key, both encoded."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Collection) -> None:
         coder = coders.registry.get_coder(values.element_type)
         if not coder.is_kv_coder():  # nothing is said of the elements
             coder = coders.registry.get_coder(beam.typehints.KV[Any, Any])

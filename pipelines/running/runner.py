@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import apache_beam as beam
 import numpy as np
 import polars as pl
-from apache_beam.options.pipeline_options import DirectOptions, StandardOptions, TypeOptions
-from apache_beam.runners.runner import PipelineResult, PipelineState
+from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
+from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
 
 from ...io.snapshots.manifest import Manifest, load_manifest, purged_since
 from ...io.snapshots.operations import pinned_operation
@@ -21,8 +21,8 @@ from ...io.table.opening import open_table
 from ...web.base.errors import JobFailed, UsageError, one_line
 from .beam_internals import (
     beam_options,
-    in_process_runner,
     keep_paths_safe,
+    may_change,
     new_pipeline,
     silence_runners,
 )
@@ -32,6 +32,24 @@ from .relay import relayed_phases
 # Runners where a job continues without the command that submitted it.
 _CLUSTERS = ("portable", "flink", "spark", "dataflow")
 IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
+
+
+def in_process_runner(*, workers: bool) -> PipelineRunner | str:
+    """Returns the runner for one machine: nutbeam's, or for a version not in ``TRIED`` Beam's, by name.
+
+    Args:
+        workers: Whether it has worker processes.
+    """
+    if may_change():
+        if workers:
+            from .quiet_workers import QuietWorkers
+
+            return QuietWorkers()
+        from .fused_runner import FusedRunner
+
+        return FusedRunner()
+    runner_names = getattr(StandardOptions, "KNOWN_RUNNER_NAMES", ())
+    return "FnApiRunner" if "FnApiRunner" in runner_names else "DirectRunner"
 
 
 def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
@@ -47,8 +65,6 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     try:
         if runner in IN_PROCESS:
             workers = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
-            # The tests on other runners check the types: here it would take half the time to build.
-            options.view_as(TypeOptions).pipeline_type_check = False
             return new_pipeline(options, in_process_runner(workers=workers))
         silence_runners()
         keep_paths_safe(options)

@@ -10,8 +10,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 from running import run
 from short_form import first
 
-from nutbeam.pipelines.launch.job_here import Phase
-from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
+from nutbeam.pipelines.running.job_here import RoundPhase
+from nutbeam.pipelines.running.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.tickets import Ticket
 from nutbeam.web.base.errors import JobFailed
 
@@ -76,7 +76,7 @@ def random_steps(pipeline, seed):
 
 
 @pytest.mark.parametrize("seed", first(6, range(150)))
-def test_random_pipelines_give_what_beams_runner_gives(seed):
+def test_random_pipelines_give_the_same_on_beams_runner(seed):
     build = functools.partial(random_steps, seed=seed)
     here = run(build, make_pipeline([]))
     try:
@@ -191,7 +191,7 @@ def test_a_phase_is_built_when_its_turn_comes_and_once(tmp_path):
 
     pipeline = make_pipeline([])
     start = pipeline | beam.Create([Ticket("table", "op")])
-    _ = start | Phase("First", build, "one") | Phase("Second", build, "two")
+    _ = start | RoundPhase("First", build, "one") | RoundPhase("Second", build, "two")
     assert not (tmp_path / "calls").exists()
     for _ in range(2):
         run_pipeline(pipeline)

@@ -8,6 +8,7 @@ import json
 import re
 from pathlib import Path
 
+import apache_beam as beam
 import graphs
 import pytest
 from apache_beam.portability import common_urns, python_urns
@@ -18,7 +19,6 @@ from simulated_web import SimWeb
 
 from nutbeam.pipelines import compact, crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines import round as round_module
-from nutbeam.pipelines.launch.job import prepare
 from nutbeam.transforms.tickets import Ticket
 from nutbeam.transforms.wiring.display import display_fields
 from nutbeam.web.base.options import options_of
@@ -62,8 +62,10 @@ def options_for(kind):
 def graph(job, table):
     """Returns a job's pipeline as a runner gets it."""
     build, kind = JOBS[job]
-    ticket = Ticket(str(table), "op")
-    return prepare(ticket, build, options_for(kind), []).to_runner_api()
+    pipeline = beam.Pipeline("FnApiRunner")  # with the steps that a cluster shows
+    ticket = beam.Create([Ticket(str(table), "op")]).with_output_types(Ticket)
+    build(pipeline | "Ticket" >> ticket, options_for(kind))
+    return pipeline.to_runner_api()
 
 
 def shown(proto):

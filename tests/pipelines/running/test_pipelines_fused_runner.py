@@ -2,6 +2,7 @@
 
 import functools
 import random
+import threading
 
 import apache_beam as beam
 import pytest
@@ -165,7 +166,7 @@ def test_a_group_can_be_read_twice():
 
 def test_an_element_that_no_worker_could_pass_on_fails_here_too():
     pipeline = make_pipeline([])
-    locks = pipeline | beam.Create([1]) | beam.Map(lambda number: (number, (n for n in ())))
+    locks = pipeline | beam.Create([1]) | beam.Map(lambda number: (number, threading.Lock()))
     _ = locks | beam.GroupByKey() | beam.Map(str)
     with pytest.raises(JobFailed, match="pickle"):
         run_pipeline(pipeline)

@@ -13,7 +13,7 @@ from pathlib import Path
 import apache_beam as beam
 
 from ..io.reading.sitemap_sources import ALL_HOSTS
-from ..io.snapshots.manifest import Manifest
+from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
 from ..io.snapshots.rounds import stop_file
 from ..io.storage.file_errors import NoTable
@@ -49,6 +49,8 @@ from .round import (
 from .running.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .views.next_due import wait_for_due
 
+# To parse so many pages takes longer than to start a process.
+_MANY_URLS = 1_000
 ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders, or - for standard input.", nargs="*"),
@@ -110,7 +112,7 @@ def run(invocation: Invocation) -> int:
         archive_rounds = _archive_writer(address, options, beam_args)
         words = seed_words(seeds, address, elsewhere=workers_elsewhere(beam_args))
         if not workers_elsewhere(beam_args):
-            parse_pool(options)  # starts together with Beam
+            _start_parsers(address, options)  # together with Beam
         warn_of_missing_rules(invocation, options)
         until = _end_of(options)
         show_use(options, beam_args, invocation.progress)
@@ -127,6 +129,15 @@ def run(invocation: Invocation) -> int:
         time_up = until is not None and now_ms() >= until
         others = manifests_of_others(address, launched)
         return heart.ends_with(*finish(invocation, manifests, others, time_up=time_up))
+
+
+def _start_parsers(address: str, options: Options) -> None:
+    """Starts a process that parses, or all of them if the table has URLs for all."""
+    pool = parse_pool(options)
+    table = open_table(address)
+    state = load_manifest(table, table.latest_snapshot()).components.get("state")
+    if state and state.rows >= _MANY_URLS:
+        pool.start_all()
 
 
 def _archive_writer(

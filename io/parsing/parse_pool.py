@@ -113,8 +113,9 @@ def _forget(job: Job) -> None:
 class ParsePool:
     """A pool of child processes that parse jobs; threads may share it.
 
-    One child starts with the pool, each other one when a job finds none idle: starting takes half a
-    second of a core, which the program needs when it starts itself.
+    One child starts with the pool, each other one when a job finds none idle, or before, if
+    ``start_all`` says that there will be much work: starting takes half a second of a core, which the
+    program needs when it starts itself.
 
     Args:
         size: Number of children at most.
@@ -149,6 +150,12 @@ class ParsePool:
     def size(self) -> int:
         """Number of children at most."""
         return self._size
+
+    def start_all(self) -> None:
+        """Starts the children that do not run yet."""
+        with self._lock:
+            while len(self._children) < self._size:
+                self._children.append(self._child())
 
     def submit(self, job: Job, pages: pa.Table | None = None) -> int:
         """Queues a job; returns its number, for ``result``.

@@ -1,3 +1,4 @@
+import contextlib
 import fcntl
 import itertools
 import os
@@ -304,3 +305,11 @@ def test_pages_that_are_in_no_file_yet_leave_no_temporary_files(pool):
     number = pool.submit(Job("/nowhere", "pages.parquet", (), "", parse_task(OPTIONS)), rows)
     assert said(pool.result(number)) == ["new"]
     assert left_behind(pool) == []
+
+
+def test_all_children_can_start_before_there_is_a_job():
+    with contextlib.closing(ParsePool(3, 0)) as pool:
+        first = [child.process.pid for child in pool._children]
+        pool.start_all()
+        assert len(first) == 1
+        assert len({*first, *(child.process.pid for child in pool._children)}) == 3

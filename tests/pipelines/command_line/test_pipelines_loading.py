@@ -93,6 +93,6 @@ def test_polars_has_loaded_numpy_before_a_pipeline_has_threads():
     """Two threads that load it at once fail: the proxy of polars takes the place of its own fields."""
     code = (
         "import polars; proxy = polars._dependencies.numpy"
-        "; from nutbeam.pipelines.launch import runner; runner.make_pipeline([]); print('ndarray' in vars(proxy))"
+        "; from nutbeam.pipelines.running import runner; runner.make_pipeline([]); print('ndarray' in vars(proxy))"
     )
     assert python("-c", code).stdout == "True\n"

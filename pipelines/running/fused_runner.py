@@ -266,12 +266,20 @@ def _counting(counts: MetricsContainer) -> Iterator[None]:
 
 @dataclasses.dataclass
 class _Tracker:
-    """What Beam's metrics and logs ask for the step that runs."""
+    """What Beam's metrics and its logs on workers ask for the step that runs.
+
+    Attributes:
+        metrics_container: Takes what steps count.
+        stage_name: Empty, as steps are not told apart.
+        name_context: None, likewise.
+    """
 
     metrics_container: MetricsContainer
+    stage_name: str = ""
+    name_context: None = None
 
     def current_state(self) -> "_Tracker":
-        """Returns itself: steps are not told apart."""
+        """Returns itself."""
         return self
 
     def update_metric(self, metric_name: Any, value: Any) -> None:

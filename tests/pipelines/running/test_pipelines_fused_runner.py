@@ -1,11 +1,14 @@
 """The runner for one machine: it gives what Beam's own runner gives, and starts what has elements."""
 
 import functools
+import logging
+import queue
 import random
 import threading
 
 import apache_beam as beam
 import pytest
+from apache_beam.runners.worker.log_handler import FnApiLogRecordHandler
 from apache_beam.transforms.window import FixedWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from running import run
@@ -170,6 +173,17 @@ def test_an_element_that_no_worker_could_pass_on_fails_here_too():
     _ = locks | beam.GroupByKey() | beam.Map(str)
     with pytest.raises(JobFailed, match="pickle"):
         run_pipeline(pipeline)
+
+
+def test_a_step_can_log_as_workers_do():
+    def log(_):
+        handler = FnApiLogRecordHandler.__new__(FnApiLogRecordHandler)  # without its connection
+        logging.Handler.__init__(handler)
+        handler._log_entry_queue = entries = queue.Queue()
+        handler.emit(logging.LogRecord("nutbeam", logging.INFO, __file__, 1, "hello", (), None))
+        yield entries.get_nowait().message
+
+    assert run(lambda p: p | beam.Create([1]) | beam.FlatMap(log), make_pipeline([])) == ["hello"]
 
 
 def test_windows_are_refused_before_a_step_runs(tmp_path):

@@ -47,10 +47,10 @@ class Ticket:
 @functools.cache
 def versions() -> tuple[tuple[str, str], ...]:
     """Returns the (name, version) pairs that must be equal on launcher and workers."""
-    from apache_beam.version import __version__ as beam_version  # late: few need it
+    import apache_beam as beam  # late: few need it
 
     python = ".".join(platform.python_version_tuple()[:2])
-    return (("Beam", beam_version), ("nutbeam", version("nutbeam")), ("Python", python))
+    return (("Beam", beam.version.__version__), ("nutbeam", version("nutbeam")), ("Python", python))
 
 
 def check_versions(ticket: Ticket) -> None:

@@ -1,9 +1,10 @@
 """Contains the changes to Beam at run time, and most uses of Beam's private names.
 
-Other modules use private names, too, but change nothing: ``fused_plan.py`` and ``fused_runner.py`` read
-the graph of a pipeline, ``transforms/elements/row_types.py`` Beam's types of rows; ``quiet_workers.py`` makes the first change of the table. One change is elsewhere, the last of the table: ``package/__init__.py`` makes
-it, because it must come before Beam is imported, and because pipelines that only use the transforms
-do not import this module.
+Other modules use private names, too, but change nothing: ``fused_plan.py``, ``fused_runner.py`` and
+``placement.py`` read the graph of a pipeline, ``transforms/elements/row_types.py`` Beam's types of rows.
+``quiet_workers.py`` makes the first change of the table. ``package/__init__.py`` makes the last one, because
+it must come before Beam is imported, and because pipelines that only use the transforms do not import this
+module.
 
 A crawl was run with each version of Beam in ``TRIED``, from the oldest that can be installed
 together with the other packages; all tests run with the newest. With any other version, this module

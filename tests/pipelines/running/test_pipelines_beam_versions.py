@@ -25,13 +25,13 @@ from nutbeam.pipelines.running.runner import in_process_runner, make_pipeline
 
 INTERNALS = (
     "pipelines/running/beam_internals.py", "pipelines/running/fused_plan.py",
-    "pipelines/running/fused_runner.py", "pipelines/running/quiet_workers.py",
+    "pipelines/running/fused_runner.py", "pipelines/running/quiet_workers.py", "pipelines/running/placement.py",
     "transforms/elements/row_types.py",
 )  # fmt: skip
 # What Beam documents; all else of it may change with any version.
 DOCUMENTED = re.compile(
     r"apache_beam(\.(io|metrics|options|coders|pipeline|runners\.runner|runners\.dataflow|transforms\.window"
-    r"|utils\.windowed_value)(\.|$)|$)"
+    r"|utils\.(timestamp|windowed_value))(\.|$)|$)"
 )
 # An option class adds its flags to a parser in this method: Beam's guide has users write it.
 HOOKS = {"_add_argparse_args"}

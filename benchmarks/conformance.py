@@ -166,8 +166,8 @@ def run_within(rival: Rival, name: str, folder: pathlib.Path) -> None:
     """Is what ``run_apart`` starts."""
     result = crawl_documentation(rival, folder) if name == "speed" else run(rival, name, folder)
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
-    kept = {"version": rival.version, "day": day} | result
-    (folder / "result.json").write_text(json.dumps(kept))
+    dated_result = {"version": rival.version, "day": day} | result
+    (folder / "result.json").write_text(json.dumps(dated_result))
 
 
 def kept_results() -> dict[str, dict[str, Result]]:

@@ -49,7 +49,7 @@ from .round import (
 from .running.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .views.next_due import wait_for_due
 
-# To parse so many pages takes longer than to start a process.
+# So many pages take longer to parse than a process takes to start.
 _MANY_URLS = 1_000
 ARGUMENTS = (
     TABLE,

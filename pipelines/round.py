@@ -147,7 +147,7 @@ def _surveyed_rows(address: str, manifest: Manifest, options: RoundOptions) -> i
 def _rows_of_parts(address: str, batch: str | None, options: RoundOptions) -> Sequence[float]:
     """Returns how many rows of a table each part of a round weighs, see ``Stages``.
 
-    A phase that the batch has behind it weighs nothing, nor does parsing if the fetch does it.
+    A phase that the batch has behind it weighs nothing. If the fetch parses, parse weighs nothing either.
 
     Args:
         address: Address of the table.

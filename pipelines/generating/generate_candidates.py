@@ -121,14 +121,15 @@ def _due_rows(surveyed: TabletToSurvey, options: GenerateOptions) -> pl.DataFram
     operation, tablet = surveyed.operation, surveyed.tablet
     clock = clock_of_survey(operation)
     needed = needed_columns(options)
-    kept = {*scorings_of(options).sort_columns, *needed}
-    absent = {_NESTED} - operation.table.columns_with_values(tablet, (_NESTED,)) - kept
-    columns = [n for n in dict.fromkeys((*_OF_STATE, *kept)) if n not in absent]
+    # In one order, so that the rows of all workers have the same.
+    wanted = dict.fromkeys((*scorings_of(options).sort_columns, *needed))
+    absent = {_NESTED} - operation.table.columns_with_values(tablet, (_NESTED,)) - wanted.keys()
+    columns = [n for n in dict.fromkeys((*_OF_STATE, *wanted)) if n not in absent]
     rows = operation.table.read(
         "state", [tablet], columns, lambda state: state.filter(chosen_at(clock, options)),
         due_at(clock, options),
     )  # fmt: skip
-    rare = [name for name in RARE if name in columns and name not in kept]
+    rare = [name for name in RARE if name in columns and name not in wanted]
     return rows.drop(name for name in rare if rows.get_column(name).null_count() == len(rows))
 
 

@@ -93,15 +93,15 @@ class LateParts(Sequence[tuple[int, int]]):
         for parts, its_parts in zip(late, main_parts(texts), strict=True):
             parts._page, parts._parts = None, its_parts
 
-    def _known(self) -> TextParts:
+    def _read_parts(self) -> TextParts:
         self.find([self])
         return self._parts
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._read_parts())
 
     def __getitem__(self, at: Any) -> Any:
-        return self._known()[at]
+        return self._read_parts()[at]
 
 
 def main_parts(pages: Sequence[BlockText]) -> list[list[tuple[int, int]]]:

@@ -82,7 +82,7 @@ def open_fetch(tmp_path, slow):
 
 
 def test_another_engine_goes_on_where_one_was_killed(tmp_path):
-    # Of so many hosts each engine gets some, whatever the id of the batch, which divides them.
+    # The id of the batch divides the hosts. With 20 of them each engine gets some.
     with SimWeb(hosts=20, pages=8, seed=7, crawl_delay=0, latency=0.5) as slow:
         table, words = open_fetch(tmp_path, slow)
         with command(tmp_path / "tmp", *words, "--flush_seconds", 0.2) as process:

@@ -8,7 +8,7 @@ text nor its signature changes by that.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -29,14 +29,12 @@ class RepeatedBlocks:
     """The blocks of the main content of many pages."""
 
     def __init__(self) -> None:
-        self._blocks: dict[int, list[_Block]] = {}
-        self._parts: dict[int, TextParts] = {}
+        self._pages: dict[int, Page] = {}
 
     def add(self, row: int, page: Page) -> None:
         """Adds a page, by the number of its row."""
         if page.main:
-            self._blocks[row] = _main_blocks(page)
-            self._parts[row] = [*page.main]
+            self._pages[row] = page
 
     def trimmed_parts(self, keys: Sequence[str]) -> dict[int, TextParts]:
         """Returns the main content of the pages that lose something, by row.
@@ -46,25 +44,31 @@ class RepeatedBlocks:
         """
         hosts = host_keys(pl.Series(keys, dtype=pl.String)).to_list()
         rows_of_hosts = defaultdict[str, list[int]](list)
-        for row in self._blocks:
+        for row in self._pages:
             rows_of_hosts[hosts[row]].append(row)
         trimmed: dict[int, TextParts] = {}
         for rows in rows_of_hosts.values():
-            if len(rows) < _LEAST_PAGES:
-                continue
-            counts = Counter(
-                block for row in rows for block in {block for *_, block in self._blocks[row]}
-            )
-            most = _MOST_PAGES_SHARE * len(rows)
-            repeated = {block for block, count in counts.items() if count > most}
-            for row in rows if repeated else ():
-                own = [place for *place, block in self._blocks[row] if block not in repeated]
-                if own:  # else these pages are the same one
-                    start, end = own[0][0], own[-1][1]
-                    parts = _within(self._parts[row], start, end)
-                    if parts != self._parts[row]:
-                        trimmed[row] = parts
+            if len(rows) >= _LEAST_PAGES:
+                trimmed |= _trim({row: self._pages[row] for row in rows})
         return trimmed
+
+
+def _trim(pages: Mapping[int, Page]) -> dict[int, TextParts]:
+    """Returns the main content of the pages of one host that lose something, by row."""
+    blocks = {row: _main_blocks(page) for row, page in pages.items()}
+    counts = Counter(
+        block for its_blocks in blocks.values() for block in {block for *_, block in its_blocks}
+    )
+    most = _MOST_PAGES_SHARE * len(pages)
+    repeated = {block for block, count in counts.items() if count > most}
+    trimmed: dict[int, TextParts] = {}
+    for row, page in pages.items() if repeated else ():
+        own = [place for *place, block in blocks[row] if block not in repeated]
+        if own:  # else these pages are the same one
+            parts = _within(page.main, own[0][0], own[-1][1])
+            if parts != [*page.main]:
+                trimmed[row] = parts
+    return trimmed
 
 
 def _main_blocks(page: Page) -> list[_Block]:

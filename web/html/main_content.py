@@ -94,7 +94,8 @@ class LateParts(Sequence[tuple[int, int]]):
             parts._page, parts._parts = None, its_parts
 
     def _read_parts(self) -> TextParts:
-        self.find([self])
+        if self._page is not None:
+            self.find([self])
         return self._parts
 
     def __len__(self) -> int:

@@ -90,12 +90,14 @@ class _Group:
     """Some pages of a file: a row group.
 
     Attributes:
+        is_ahead: Whether it is parsed from memory, before its file is written.
         bytes: Its size.
-        job: Number of its job; None until it is submitted.
+        jobs: Numbers of its jobs, in the order of its pages; none until it is submitted.
     """
 
-    bytes: int
-    job: int | None = None
+    is_ahead: bool
+    bytes: int = 0
+    jobs: list[int] = dataclasses.field(default_factory=list)
 
 
 class DocumentQueue:
@@ -109,6 +111,7 @@ class DocumentQueue:
 
     def __init__(self, root: Place, batch: str, parser: Parser) -> None:
         self._root, self._batch, self._parser = root, batch, parser
+        self._open: _Group | None = None  # that is not complete
         self._groups: list[_Group] = []  # of the file that is not written yet
         self._files: deque[tuple[DataFile, list[_Group]]] = deque()
         self._pumped = time.monotonic()
@@ -116,13 +119,24 @@ class DocumentQueue:
     def __bool__(self) -> bool:
         return bool(self._files)
 
+    def wants_pages(self) -> bool:
+        """Returns whether a process that parses has nothing to do."""
+        return self._parser.pool.has_idle()
+
     def add(self, pages: pa.Table) -> None:
-        """Adds the next row group of the file that is being written."""
-        group = _Group(pages.nbytes)
-        if self._ahead() < AHEAD_BYTES:
+        """Adds pages to the next row group of the file that is being written."""
+        if self._open is None:
+            self._open = _Group(is_ahead=self._ahead() < AHEAD_BYTES)
+        self._open.bytes += pages.nbytes
+        if self._open.is_ahead:
             job = self._job("pages", len(self._groups))
-            group.job = self._parser.pool.submit(job, pages.select(self._parser.task.columns))
-        self._groups.append(group)
+            columns = pages.select(self._parser.task.columns)
+            self._open.jobs.append(self._parser.pool.submit(job, columns))
+
+    def end_group(self) -> None:
+        """Ends the row group: it has the pages that were added since the last one."""
+        if self._open is not None:
+            self._groups, self._open = [*self._groups, self._open], None
 
     def end_file(self, file: DataFile) -> None:
         """Adds a complete file: it has the row groups that were added since the last file."""
@@ -148,33 +162,34 @@ class DocumentQueue:
 
     def abandon(self) -> None:
         """Forgets all documents that are not written yet."""
+        self.end_group()
         groups = [*self._groups, *(group for _, groups in self._files for group in groups)]
-        self._parser.pool.abandon(group.job for group in groups if group.job is not None)
+        self._parser.pool.abandon(job for group in groups for job in group.jobs)
         self._groups, self._files = [], deque()
 
     def _write(self) -> Written:
         file, groups = self._files.popleft()
-        jobs = [group.job for group in groups if group.job is not None]
-        parsed = (self._parser.pool.result(job) for job in jobs)
+        jobs = (job for group in groups for job in group.jobs)
+        parsed = map(self._parser.pool.result, jobs)
         return _write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
 
     def _catch_up(self) -> None:
         """Submits groups of complete files: all of the oldest file, and more if there is room."""
         for place, (file, groups) in enumerate(self._files):
             for number, group in enumerate(groups):
-                if group.job is not None:
+                if group.jobs:
                     continue
                 if place and self._ahead() >= AHEAD_BYTES:
                     return
-                group.job = self._parser.pool.submit(self._job(file.path, number))
+                group.jobs.append(self._parser.pool.submit(self._job(file.path, number)))
 
     def _ahead(self) -> int:
         files = (groups for _, groups in self._files)
         groups = itertools.chain(*files, self._groups)
-        return sum(group.bytes for group in groups if group.job is not None)
+        return sum(group.bytes for group in groups if group.jobs)
 
     def _is_done(self, group: _Group) -> bool:
-        return group.job is not None and self._parser.pool.is_done(group.job)
+        return bool(group.jobs) and all(map(self._parser.pool.is_done, group.jobs))
 
     def _job(self, name: str, number: int) -> Job:
         parser = self._parser

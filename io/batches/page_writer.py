@@ -38,6 +38,8 @@ from .documents import DocumentQueue, Parser, parse_file
 
 FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
+# Pages of this size are parsed before their row group is complete, if a process has nothing to do.
+_PORTION_BYTES = 1 << 20
 _BODY = PAGES.field("body")
 _ROWS = 500  # in Python at a time: they need ten times the memory of a table's rows
 _LOOK_SECONDS = 0.2  # between checks for parsed documents while no page comes
@@ -82,8 +84,9 @@ class PageWriter:
     def _clear(self) -> None:
         self._rows: list[dict[str, Any]] = []
         self._pieces: list[pa.Table] = []  # of the group that is not complete
+        self._parsed_pieces = 0  # number of the first ones, which are parsed already
         self._groups: list[pa.Table] = []
-        self._group_bytes = self._bytes = 0
+        self._portion_bytes = self._group_bytes = self._bytes = 0
         self._since = math.inf  # when the first page came
 
     def add(self, result: Result) -> Iterator[Written]:
@@ -92,12 +95,15 @@ class PageWriter:
         size = len(row["body"] or b"") + len(row.get("wire") or b"") + PAGE_ROW_BYTES
         self._since = min(self._since, time.monotonic())
         self._rows.append(row)
+        self._portion_bytes += size
         self._group_bytes += size
         self._bytes += size
         if self._group_bytes > GROUP_BYTES:
             self._close_group()
         elif len(self._rows) >= _ROWS:
             self._close_piece()
+        if self._portion_bytes > _PORTION_BYTES and self._parsers_wait():
+            self._close_portion()
         if self._bytes > FLUSH_BYTES:
             yield from self.keep()
         yield from self.flush_late()
@@ -158,15 +164,28 @@ class PageWriter:
             yield parse_file(self._root, self._batch, file, self._parser)
 
     def _close_group(self) -> None:
-        """Ends a row group, the unit of work of a parser process."""
-        self._close_piece()
+        """Ends a row group."""
+        self._close_portion()
         if not self._pieces:
             return
         group = pa.concat_tables(self._pieces).combine_chunks()
         # In one statement, so that Ctrl-C cannot interrupt between the assignments.
-        self._groups, self._pieces, self._group_bytes = [*self._groups, group], [], 0
+        self._groups, self._pieces, self._parsed_pieces, self._group_bytes = (
+            [*self._groups, group], [], 0, 0
+        )  # fmt: skip
         if self._documents is not None:
-            self._documents.add(group)
+            self._documents.end_group()
+
+    def _parsers_wait(self) -> bool:
+        return self._documents is not None and self._documents.wants_pages()
+
+    def _close_portion(self) -> None:
+        """Gives the pages that wait to the processes that parse."""
+        self._close_piece()
+        portion, self._parsed_pieces = self._pieces[self._parsed_pieces :], len(self._pieces)
+        self._portion_bytes = 0
+        if portion and self._documents is not None:
+            self._documents.add(pa.concat_tables(portion).combine_chunks())
 
     def _close_piece(self) -> None:
         if self._rows:

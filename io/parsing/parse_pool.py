@@ -24,6 +24,7 @@ from ...web.base.terminal import Relay
 from ..storage.arrow_files import read_arrow, write_arrow
 from ..storage.processes import scratch
 from ..tablets.written import sum_counts
+from .job_slices import rest_of_job, split_job
 from .parse_worker import (
     Begun,
     Call,
@@ -36,6 +37,8 @@ from .parser_limits import memory_of, parser_limits
 # The reason for the end of a process, with details after a space.
 OVER_TOTAL = "out_of_memory all processes that parse had more than --all_parsers_memory together"
 _HEARD_S = 0.1
+# A smaller part of a job is not worth its own reading, writing and filtering of links.
+_LEAST_BYTES = 1 << 20
 
 
 class ParserDied(UserError):
@@ -72,44 +75,6 @@ def _join_slices(slices: list[Parsed]) -> Parsed:
     return Parsed(documents, sum(done.rows for done in slices), counts)
 
 
-def _retry(job: Job, row: int | None, why: str) -> Job | None:
-    """Returns the rest of a job whose process ended; None if a retry is useless.
-
-    Args:
-        job: The job; the process was working on the first of its slices.
-        row: The row at which the process ended; None if it ended before the first row. The row
-            after the slice stands for the work on all its rows together.
-        why: The reason.
-
-    >>> from nutbeam.io.parsing.parse_worker import ParseTask
-    >>> job = Job("", "", (0,), "", ParseTask(print, print, (), (), 1.0), slices=((0, 9),))
-    >>> _retry(job, 5, "timeout").slices, _retry(job, 9, "timeout").slices[:3]
-    (((0, 5), (5, 9)), ((0, 1), (1, 2), (2, 3)))
-    """
-    if row is None or not job.slices:
-        return None if job.again else dataclasses.replace(job, again=True)
-    (start, stop), *rest = job.slices
-    if row == stop:
-        if stop - start > 1:
-            # Parse each row separately, to find the row that causes the failure.
-            alone = [(number, number + 1) for number in range(start, stop)]
-            return dataclasses.replace(job, slices=(*alone, *rest))
-        if not job.again:
-            return dataclasses.replace(job, again=True)
-        row = start
-    if row in job.skip:
-        return None
-    # The rows before it are good: they become a slice of their own and are parsed again.
-    good_slices = [(start, row)] if row > start else []
-    slices = (*good_slices, (row, stop), *rest)
-    return dataclasses.replace(job, slices=slices, skip={**job.skip, row: why})
-
-
-def _forget(job: Job) -> None:
-    if job.pages is not None:
-        Path(job.pages).unlink(missing_ok=True)
-
-
 class ParsePool:
     """A pool of child processes that parse jobs; threads may share it.
 
@@ -140,6 +105,9 @@ class ParsePool:
         self._relay = Relay()  # plug-ins may print control characters from pages
         self._children = [self._child()]
         self._waiting: deque[tuple[int, Job]] = deque()
+        self._parts: dict[
+            int, list[int]
+        ] = {}  # numbers of the first parts of jobs that were divided
         self._running: dict[int, Job] = {}
         self._slices: dict[int, list[Parsed]] = {}
         self._finished: dict[int, Parsed | UserError] = {}
@@ -165,7 +133,8 @@ class ParsePool:
             pages: The job's rows, if the page file is not written yet.
         """
         if pages is not None:
-            job = dataclasses.replace(job, pages=write_arrow(Path(self._scratch), pages))
+            file, slices = write_arrow(Path(self._scratch), pages), ((0, len(pages)),)
+            job = dataclasses.replace(job, pages=file, size=pages.nbytes, slices=slices)
         with self._lock:
             self._submitted += 1
             number = self._submitted
@@ -182,14 +151,29 @@ class ParsePool:
         while not self.is_done(number):
             self._wait()
             self.pump()
-        done = self._finished.pop(number)
-        if isinstance(done, UserError):
-            raise done
-        return done
+        done: list[Parsed] = []
+        for part in self._parts_of(number):
+            result = self._finished.pop(part)
+            if isinstance(result, UserError):
+                self.abandon([number])
+                raise result
+            done.append(result)
+        self._parts.pop(number, None)
+        return _join_slices(done)
 
     def is_done(self, number: int) -> bool:
         """Returns whether a job is done."""
-        return number in self._finished
+        # Its own number is that of its last part.
+        return number in self._finished and all(
+            map(self._finished.__contains__, self._parts_of(number))
+        )
+
+    def has_idle(self) -> bool:
+        """Returns whether a child has nothing to do."""
+        return not self._waiting and any(child.job is None for child in self._children)
+
+    def _parts_of(self, number: int) -> list[int]:
+        return [*self._parts.get(number, ()), number]
 
     def parse(self, jobs: Iterable[Job]) -> Iterator[Parsed]:
         """Parses jobs; yields their results in the order of the jobs.
@@ -209,16 +193,20 @@ class ParsePool:
 
     def abandon(self, numbers: Iterable[int]) -> None:
         """Drops jobs, whether they are done or not; ends the children that parse them."""
-        forgotten = set(numbers)
         with self._lock:
+            forgotten = {part for number in numbers for part in self._parts_of(number)}
+            dropped = [job for number, job in self._waiting if number in forgotten]
             self._waiting = deque(entry for entry in self._waiting if entry[0] not in forgotten)
             for child in list(self._children):
                 if child.job in forgotten:
-                    _forget(self._running.pop(child.job))
+                    dropped.append(self._running.pop(child.job))
                     self._replace(child)
             for number in forgotten:
                 self._finished.pop(number, None)
                 self._slices.pop(number, None)
+                self._parts.pop(number, None)
+            for job in dropped:
+                self._forget_pages(job)
 
     def pump(self) -> None:
         """Sends jobs to idle children and receives results; never waits."""
@@ -271,13 +259,26 @@ class ParsePool:
             self._children.append(self._child())
         for place in range(len(self._children)):
             if self._children[place].job is None and self._waiting:
-                number, job = self._waiting.popleft()
+                number, job = self._take_waiting()
                 self._running[number] = job
                 try:
                     self._children[place].start(number, job)
                 except OSError:  # the child died while idle
                     self._replace(self._children[place])
                     self._children[place].start(number, job)
+
+    def _take_waiting(self) -> tuple[int, Job]:
+        """Takes the next job; if few wait, a part of it, so that all children have work until the end."""
+        number, job = self._waiting.popleft()
+        size = job.size + sum(other.size for _, other in self._waiting)
+        share = max(_LEAST_BYTES, size // (2 * len(self._children)))
+        parts = split_job(job, share) if len(self._children) > 1 else None
+        if parts is None:
+            return number, job
+        self._submitted += 1
+        self._parts.setdefault(number, []).append(self._submitted)
+        self._waiting.appendleft((number, parts[1]))
+        return self._submitted, parts[0]
 
     def _give_up(self, child: ParserChild, reason: str = "") -> None:
         """Ends a child that died, took too long or is too large; another one parses the rest of its job."""
@@ -288,7 +289,7 @@ class ParsePool:
         why = reason or why
         if child.plugin:
             why = f"{child.plugin} {why.replace(' ', ': ', 1)}"
-        retry = _retry(job, child.row, why)
+        retry = rest_of_job(job, child.row, why)
         if retry is not None:
             self._waiting.appendleft((number, retry))
             return
@@ -345,7 +346,13 @@ class ParsePool:
         self._running.pop(number, None)
         self._slices.pop(number, None)
         self._finished[number] = result
-        _forget(job)
+        self._forget_pages(job)
+
+    def _forget_pages(self, job: Job) -> None:
+        """Removes the file of a job's pages, unless another part of the job needs it."""
+        others = [*self._running.values(), *(other for _, other in self._waiting)]
+        if job.pages is not None and all(other.pages != job.pages for other in others):
+            Path(job.pages).unlink(missing_ok=True)
 
     def _replace(self, child: ParserChild) -> str:
         """Replaces a child; returns why it ended."""

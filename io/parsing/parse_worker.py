@@ -79,6 +79,7 @@ class Job:
             together; empty means one slice with all rows. A failure in one slice does not
             lose the slices before it.
         again: Whether an earlier process was lost, but not while it parsed one row.
+        size: Size of its rows, bytes; 0: not known.
     """
 
     root: str
@@ -90,6 +91,7 @@ class Job:
     pages: str | None = None
     slices: tuple[tuple[int, int], ...] = ()
     again: bool = False
+    size: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -123,22 +123,24 @@ def place_tidy_marks(text: str, marks: list[Mark], start: int) -> tuple[list[Ope
     """
     first, *pieces = text.split(MARK_START)
     at, entries, open_marks = start + len(first), list[OpenSpan](), list[OpenSpan]()
-    is_nested = False
-    for mark, piece in zip(marks, pieces, strict=True):
+    for (kind, of), piece in zip(marks, pieces, strict=True):
         inner, sign, after = piece.partition(MARK_END)
         if sign and not open_marks and MARK_END not in after:  # as most are
             end = at + len(inner)
-            if mark[0]:
-                entries.append([mark[0], at, end, 0, mark[1]])
+            if kind:
+                entries.append([kind, at, end, 0, of])
             at = end + len(after)
             continue
-        is_nested = True
-        entries.append(_open_mark(mark, at, open_marks))
+        entry = _open_mark((kind, of), at, open_marks)
+        if entry[0]:
+            entries.append(entry)
         at += len(inner)
         for part in after.split(MARK_END) if sign else ():
             open_marks.pop()[2] = at
             at += len(part)
-    return _finish_marks(entries, open_marks, at) if is_nested else (entries, [])
+    for entry in open_marks:
+        entry[2] = at
+    return entries, [(entry[0], entry[4]) for entry in open_marks]
 
 
 def place_marks(text: str, marks: list[Mark]) -> tuple[str, list[OpenSpan], list[Mark]]:
@@ -192,9 +194,10 @@ def place_marks(text: str, marks: list[Mark]) -> tuple[str, list[OpenSpan], list
 
 def _open_mark(mark: Mark, at: int, open_marks: list[OpenSpan]) -> OpenSpan:
     kind, of = mark
-    if any(around[0] == kind for around in open_marks):
-        kind = ""
     entry: OpenSpan = [kind, at, 0, 0, of]
+    for around in open_marks:
+        if around[0] == kind:
+            entry[0] = ""
     open_marks.append(entry)
     return entry
 

@@ -169,8 +169,14 @@ def _truncation() -> pl.Expr:
 
 
 def _header_list() -> pl.Expr:
-    """Returns the headers of an answer."""
+    """Returns the headers of an answer.
+
+    A null must be an empty list before: polars leaves the items of a list that becomes null, and pyarrow before
+    25 cannot write these.
+    """
     name = pl.element().struct.field("key")
     is_header = ~name.str.contains(_NO_HEADER) & ~name.is_in(_NO_HEADERS)
     pair = pl.struct(name=name, value=pl.element().struct.field("value"))
-    return pl.col("headers").list.eval(pair.filter(is_header))
+    headers = pl.col("headers")
+    kept = headers.fill_null([]).list.eval(pair.filter(is_header))
+    return pl.when(headers.is_not_null()).then(kept)

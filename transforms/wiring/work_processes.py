@@ -47,9 +47,11 @@ class _Child:
         own = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS"), cores)
         level = logging.getLogger("nutbeam").getEffectiveLevel()
         program = _PROGRAM.format(theirs.fileno(), processes, level)
+        # As in this process: libraries warn while they are imported.
+        silent = [] if level <= logging.DEBUG else ["-W", "ignore"]
         # In the process group of this one: a signal to the command reaches it, too.
         self.process = subprocess.Popen(
-            [sys.executable, "-c", program], pass_fds=[theirs.fileno()],
+            [sys.executable, *silent, "-c", program], pass_fds=[theirs.fileno()],
             env=safe_environment(os.environ) | own, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=stderr,
         )  # fmt: skip

@@ -85,7 +85,7 @@ def test_views_can_be_joined(table, ask):
     query = """
         select s.url, s.status, d.title, len(d.outlinks) as links, s.fetch_time as due
         from state s join batch_documents d using (key, batch_id)
-        where s.status = 'fetched' order by links desc, url limit 3"""
+        where s.status = 'fetched' order by links desc, s.url limit 3"""
     found = rows_of(ask, query)
     assert [row["status"] for row in found] == ["db_fetched"] * 3
     assert found[0]["links"] >= found[-1]["links"]

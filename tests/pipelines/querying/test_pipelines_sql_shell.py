@@ -141,7 +141,7 @@ def test_a_terminal(table, tmp_path):
     wait_until(lambda: seen.endswith(b"sql> "), process)
     type_in(b"select count(*) as n\n", b"n\r\n", b"...> ")
     type_in(b"from state;\n", b" 2 ")
-    type_in(b"select nothing;\n", b'column "nothing" was not found')
+    type_in(b"select nothing;\n", b'"nothing"')
     type_in(b"select 1,\n", b"1,\r\n", b"...> ")
     interrupt()
     type_in(b"select 7 as again;\n", b" 7 ")

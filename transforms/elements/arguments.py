@@ -57,7 +57,7 @@ def column_names(columns: str | Iterable[str], argument: str) -> tuple[str, ...]
         ValueError: The argument has no name, or something else.
     """
     listed = isinstance(columns, Iterable) and not isinstance(columns, str)
-    names = tuple(columns) if listed else (columns,)
+    names: tuple[Any, ...] = tuple(columns) if listed else (columns,)
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{argument} must name a column, got {columns!r}")
     return names

@@ -66,8 +66,8 @@ class PoolOptions:
     )
     all_parsers_memory: int = option(
         0,
-        "Largest memory of all processes that parse on a worker together; 0 is half of what the worker "
-        "may use.",
+        "Largest memory of all processes that parse on a worker together, at least 64Mi; 0 is half "
+        "of what the worker may use.",
         unit="bytes",
         minimum=0,
     )

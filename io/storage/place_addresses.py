@@ -133,6 +133,7 @@ def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Plac
     """
     scheme, remote, rest = address.partition("://")
     if not remote:
+        _check_not_half(address, allowed)
         return LocalPlace(address)
     if scheme not in STORES:
         hint = f": write {_OTHER_NAMES[scheme]}://" if scheme in _OTHER_NAMES else ""
@@ -147,6 +148,13 @@ def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Plac
     if ".." in name.parts:
         raise UsageError(f"an address must not contain '..', got {address!r}")
     return StorePlace(f"{scheme}://{netloc}", name)
+
+
+def _check_not_half(address: str, allowed: str) -> None:
+    scheme, colon, _ = address.partition(":")
+    if colon and scheme in (*STORES, *_OTHER_NAMES, "bigtable"):
+        hint = f"write {_OTHER_NAMES.get(scheme, scheme)}://, or ./{address} for a folder"
+        raise UsageError(f"an address must be {allowed}, got {address!r}: {hint}")
 
 
 def root_at(address: str) -> Place:

@@ -199,7 +199,7 @@ class _Shared10(TypedDict, total=False):
     parse_processes: int
     """How many processes parse on a worker; 0 is one for each core that it may use: a quota of its container and other workers on the machine count. Default: 0."""
     all_parsers_memory: int | str
-    """Largest memory of all processes that parse on a worker together; 0 is half of what the worker may use. Unit: bytes. Default: 0."""
+    """Largest memory of all processes that parse on a worker together, at least 64Mi; 0 is half of what the worker may use. Unit: bytes. Default: 0."""
 
 
 class _Shared11(TypedDict, total=False):

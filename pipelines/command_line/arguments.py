@@ -211,8 +211,13 @@ def _beam_words(
     flag, action = beam_flag(flag, parser)
     taken = [f"{flag}={value}" if equals else flag]
     if action is None:
-        if _runner(argv) not in PORTABLE_RUNNERS or not word.startswith("--"):
-            raise refuse_flag(word.partition("=")[0], parser._option_string_actions)
+        beams = parser._option_string_actions
+        if (
+            _runner(argv) not in PORTABLE_RUNNERS
+            or not word.startswith("--")
+            or _misspelt(flag, beams)
+        ):
+            raise refuse_flag(word.partition("=")[0], beams)
         wants_value = bool(words) and not words[0].startswith("-")
         taken = [word]
     elif action.nargs == "?":
@@ -222,6 +227,16 @@ def _beam_words(
     if wants_value and not equals:
         taken.append(_value_of(flag, words, boolean=False))
     return taken
+
+
+def _misspelt(flag: str, beams: Iterable[str]) -> bool:
+    """Returns whether a flag is an option of nutbeam or of Beam, or nearly: a job server ignores it.
+
+    >>> _misspelt("--num_fetcher", []), _misspelt("--execution_mode_for_batch", [])
+    (True, False)
+    """
+    ours = (f"--{name}" for name in listed_options())
+    return bool(nearest_spellings(flag, [*ours, *beams]))
 
 
 def _runner(argv: Sequence[str]) -> str:

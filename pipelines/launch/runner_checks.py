@@ -22,6 +22,8 @@ from ...web.base.safe_json import read_json
 _PATIENCE_S = 5.0
 _GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
                 "google_auth_httplib2")  # fmt: skip
+# Beam's short names of environments; it takes "beam:env:..." in full, too.
+_ENVIRONMENTS = ("DOCKER", "EXTERNAL", "LOOPBACK", "PROCESS")
 _ELSEWHERE = "start the job server elsewhere and give --runner=PortableRunner"
 
 
@@ -38,6 +40,7 @@ def check_runner(runner: str, options: PipelineOptions) -> None:
     """
     # By the names of the options: Beam documents these, and not all classes that have them.
     beam_values = options.get_all_options()
+    _check_environment(beam_values.get("environment_type"))
     if runner == "portablerunner":
         _check_job_server(beam_values.get("job_endpoint"))
     if runner in ("flinkrunner", "sparkrunner"):
@@ -48,6 +51,13 @@ def check_runner(runner: str, options: PipelineOptions) -> None:
         _check_flink(beam_values.get("flink_master"))
     if runner == "dataflowrunner":
         _check_gcp(options.view_as(GoogleCloudOptions))
+
+
+def _check_environment(environment: str | None) -> None:
+    if environment and environment not in _ENVIRONMENTS and not environment.startswith("beam:env:"):
+        raise UsageError(
+            f"--environment_type must be one of {', '.join(_ENVIRONMENTS)}, got {environment!r}"
+        )
 
 
 def _check_job_server(endpoint: str | None) -> None:

@@ -104,9 +104,13 @@ def test_flink_takes_the_published_memory_on_top_of_its_own_settings(jar, number
     assert java_words("java", jar, JOB_MANAGER, tmp_path)
 
 
-def test_flink_refuses_memory_that_does_not_fit_its_own_settings(jar, tmp_path):
+def test_without_the_size_of_the_process_nothing_is_left_for_the_heap_of_tasks(jar, tmp_path):
     found = guide_settings()
     del found["taskmanager.memory.process.size"]  # what the distribution has stays: 1728m
+    write_config(tmp_path, found)
+    assert (
+        "taskmanager.memory.task.heap.size=0b" in java_words("java", jar, TASK_MANAGER, tmp_path)[1]
+    )
     write_config(tmp_path, found | {"taskmanager.memory.task.heap.size": "896m"})
     with pytest.raises(ValueError, match="Total Process Memory size"):
         java_words("java", jar, TASK_MANAGER, tmp_path)

@@ -114,6 +114,7 @@ def test_no_chunks():
         ({"n": True}, "n must be a whole number, got True"),
         ({"partitions": "2"}, "partitions must be a whole number, got '2'"),
         ({"order_by": 5}, "order_by must name a column, got 5"),
+        ({"order_by": None}, "order_by must name a column, got None"),
         ({"descending": "no"}, r"descending must be true or false, .* \('x',\), got 'no'"),
         ({"partitions": 0}, "partitions must be at least 1, got 0"),
         ({"order_by": []}, r"order_by must name a column, got \[\]"),

@@ -56,7 +56,8 @@ def column_names(columns: str | Iterable[str], argument: str) -> tuple[str, ...]
     Raises:
         ValueError: The argument has no name, or something else.
     """
-    names = (columns,) if isinstance(columns, str | numbers.Number) else tuple(columns)
+    listed = isinstance(columns, Iterable) and not isinstance(columns, str)
+    names: tuple[Any, ...] = tuple(columns) if listed else (columns,)
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{argument} must name a column, got {columns!r}")
     return names

@@ -172,7 +172,8 @@ class FieldTypes:
             return _map(*(self._kind(arg, field) for arg in args))
         elif _is_sequence(origin, args):
             return _list(self._kind(args[0], field))
-        raise ValueError(f"field {field!r} has a type that chunks cannot hold: {hint!r}")
+        advice = "; declare it, such as with str(value) or a NamedTuple" if hint is Any else ""
+        raise ValueError(f"field {field!r} has a type that chunks cannot hold: {hint!r}{advice}")
 
 
 _PYTHON_TYPES = FieldTypes()

@@ -24,6 +24,8 @@ from nutbeam.web.base.errors import UsageError
         ("gcs://b/t", "write gs://"),
         ("s3a://b/t", "write s3://"),
         ("webhdfs://h:1/t", "write hdfs://"),
+        ("gs:/b/t", "write gs://, or ./gs:/b/t for a folder"),
+        ("bigtable:p:i/t", "write bigtable://"),
         ("gs://", "begins with gs://BUCKET/"),
         ("s3:///t", "begins with s3://BUCKET/"),
         ("hdfs://user@host/t", "begins with hdfs://HOST:PORT/"),

@@ -238,6 +238,20 @@ def test_options_of_a_job_server_pass_with_a_portable_runner(fake):
 
 
 @pytest.mark.parametrize(
+    ("flag", "advice"),
+    [
+        ("--top_m", "did you mean '--top_n'?"),
+        ("--paralelism", "did you mean '--parallelism'?"),
+        ("--num_fetchers", "an option of "),
+    ],
+)
+def test_misspelt_options_are_not_left_to_a_job_server(fake, capsys, flag, advice):
+    assert cli.main(["fake", "T", "--runner=FlinkRunner", flag, "2"]) == 2
+    message = capsys.readouterr().err
+    assert (repr(flag) in message, advice in message) == (True, True)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         (

@@ -108,6 +108,13 @@ def test_endpoints_that_are_none(endpoint, message):
         preflight("table", SHARED, beam_args)
 
 
+@pytest.mark.parametrize("environment", ["PROCES", "process"])
+def test_environments_that_are_none(environment):
+    message = f"--environment_type must be one of DOCKER, EXTERNAL, LOOPBACK, PROCESS, got {environment!r}"
+    with pytest.raises(UsageError, match=re.escape(message)):
+        preflight("table", SHARED, [*PORTABLE, f"--environment_type={environment}"])
+
+
 def test_a_job_server_at_an_unknown_host_is_refused():
     message = "no job server answers at --job_endpoint 'no.such.host.invalid:1': "
     with pytest.raises(Unavailable, match=re.escape(message)):

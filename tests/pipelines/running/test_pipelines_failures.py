@@ -132,6 +132,13 @@ KNOWN = {
         FLINK + "java.io.IOException: error=2, No such file or directory",
         ("the workers do not start: the process_command of --environment_options cannot be run"),
     ),
+    "Flink, no worker pool": (
+        FLINK + "java.net.ConnectException: finishConnect(..) failed: Connection refused",
+        (
+            "the workers do not start: most often no worker pool answers at the address in "
+            "--environment_config, from where a TaskManager is"
+        ),
+    ),
     "Flink, options": (
         FLINK + "java.lang.IllegalArgumentException: Parallelism must be at least one",
         "IllegalArgumentException: Parallelism must be at least one",

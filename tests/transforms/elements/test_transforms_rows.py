@@ -235,8 +235,11 @@ def test_a_type_that_chunks_cannot_hold_is_refused_when_the_pipeline_is_built(hi
         odd: hint
 
     rows = beam.Pipeline("FnApiRunner") | beam.Create([]).with_output_types(Odd)
-    with pytest.raises(ValueError, match="field 'odd' has a type that chunks cannot hold"):
+    with pytest.raises(
+        ValueError, match="field 'odd' has a type that chunks cannot hold"
+    ) as refused:
         rows | RowsToChunks()
+    assert ("declare it" in str(refused.value)) == (hint is typing.Any)
 
 
 def test_rows_of_unknown_type_are_refused_when_the_pipeline_is_built():

@@ -17,7 +17,8 @@ from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from ..tablets.written import Written, sum_counts
 from .closed_batches import entries_after, items_of
 from .entries import Batch, batch_of_component
-from .manifest import Manifest, load_manifest, purged_since, store_manifest
+from .lineage import purged_since
+from .manifest import Manifest, load_manifest, store_manifest
 from .operations import Operation, find_commit, losses_noted, since_pinned
 from .table_clock import clock_notes
 
@@ -141,7 +142,7 @@ def check_there(operation: Operation, written: list[Written]) -> None:
     Raises:
         ConflictError: A purge has deleted one of the files.
     """
-    if purged_since(operation.table, operation.snapshot):
+    if purged_since(operation.table, operation.snapshot, operation):
         table = operation.table
         for name, file in ((part.component, file) for part in written for file in part.files):
             # The commit must apply files of changes; a missing one would block the table.

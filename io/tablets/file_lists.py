@@ -30,7 +30,7 @@ from ..disk.record_checks import (
 )
 from ..disk.table_names import checked_name
 from ..storage.file_errors import first_line, repair_advice
-from ..storage.files import new_name, read_bytes, write_bytes
+from ..storage.files import new_name, read_bytes, sync_names, write_bytes
 from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Folder, Place
 
@@ -218,6 +218,7 @@ class Component:
         return self.content or self.list
 
 
+_LISTS = PurePosixPath("manifest") / "lists"
 # The lists that this process has read or written last.
 _FILES: SizeCache[Hashable, tuple[DataFile, ...]] = SizeCache(64)
 
@@ -331,15 +332,29 @@ def totals(files: Sequence[DataFile]) -> tuple[int, int, int]:
     return len(files), sum(file.live_rows for file in files), sum(file.bytes for file in files)
 
 
-def store_files(root: Folder, name: str, files: Iterable[DataFile]) -> Component:
-    """Writes the list of a component's live files under a new name."""
+def store_files(
+    root: Folder, name: str, files: Iterable[DataFile], *, named: bool = True
+) -> Component:
+    """Writes the list of a component's live files under a new name.
+
+    Args:
+        root: The table.
+        name: The component.
+        files: Its live files.
+        named: Whether the name of the list is on disk when this returns; else ``sync_lists`` follows.
+    """
     files = list(files)
-    path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
+    path = _LISTS / f"{name.replace('/', '.')}-{new_name()}"
     sink = io.BytesIO()
     rows = pl.DataFrame([file_record(file) for file in files], schema=FILE_LIST)
     rows.write_parquet(sink, compression="zstd")
     data = sink.getvalue()
-    write_bytes(root / path, data)
+    write_bytes(root / path, data, named=named)
     crc32, in_rows = zlib.crc32(data), getattr(root, "in_rows", False)
     _FILES.put(_key_of_list(root / path, crc32, in_rows=in_rows), _in_order(files))
     return Component(str(path), *totals(files), crc32=crc32)
+
+
+def sync_lists(root: Folder) -> None:
+    """Waits until the names of all lists are on disk: a manifest that names them may follow."""
+    sync_names(root / _LISTS)

@@ -36,7 +36,7 @@ def events(monkeypatch):
         return read_whole(place, most)
 
     def sync(descriptor):
-        noted.append(("sync", Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
+        noted.append(("sync", Path(f"/proc/self/fd/{descriptor}").readlink()))
         fsync(descriptor)
 
     def name(source, target):

@@ -252,7 +252,7 @@ def _read(table: TableSnapshots, snapshot: int) -> Manifest:
     try:
         record = json_object(data)
         check_format(record, MANIFEST_FORMAT, label)
-        if record.pop("digest", None) not in (None, _digest(record)):
+        if record.pop("digest", None) not in (None, _digest(json.dumps(record))):
             raise ValueError("its digest is of another content")
         manifest = _from_record(table, record)
         if manifest.snapshot != snapshot:
@@ -285,8 +285,10 @@ def store_manifest(
     record |= record_of_entries(*own)
     if lists:
         record["closed"] = [vars(one) for one in lists]
-    record["digest"] = _digest(record)  # a flipped bit may leave valid JSON
-    if not table.store(manifest.snapshot, json.dumps(record).encode(), changes or {}):
+    text = json.dumps(record)
+    # A flipped bit may leave valid JSON.
+    data = f'{text[:-1]}, "digest": "{_digest(text)}"}}'.encode()
+    if not table.store(manifest.snapshot, data, changes or {}):
         return False
     version = table.stored_version(manifest.snapshot)
     _note(table, version, _as_read(table, manifest, own, lists))
@@ -327,8 +329,8 @@ def check_newest(table: TableSnapshots, snapshot: int) -> None:
         raise UserError(f"manifest is missing: {label}: run nutbeam fsck {table}")
 
 
-def _digest(record: Mapping[str, Any]) -> str:
-    return f"{zlib.crc32(json.dumps(record).encode()):08x}"
+def _digest(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 def _from_record(table: TableSnapshots, record: dict[str, Any]) -> Manifest:

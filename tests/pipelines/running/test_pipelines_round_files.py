@@ -1,5 +1,6 @@
 """What a round costs in files: which are read, what waits for the disk, and in which order."""
 
+import itertools
 import os
 import shutil
 from pathlib import Path
@@ -28,12 +29,17 @@ def crawl_one_page(table, web, rounds, *seeds):
 
 @pytest.fixture
 def events(monkeypatch):
-    """Notes (what, path) when a whole file is read, waits for the disk, or gets its name."""
+    """Notes (what, path) when a whole file is read or looked at, waits for the disk, or gets its name."""
     noted, read_whole, fsync, link = [], LocalPlace.read_whole, os.fsync, os.link
+    version = LocalPlace.version
 
     def read(place, most):
         noted.append(("read", place))
         return read_whole(place, most)
+
+    def look(place, *args):
+        noted.append(("look", place))
+        return version(place, *args)
 
     def sync(descriptor):
         noted.append(("sync", Path(f"/proc/self/fd/{descriptor}").readlink()))
@@ -44,6 +50,7 @@ def events(monkeypatch):
         noted.append(("name", Path(target)))
 
     monkeypatch.setattr(LocalPlace, "read_whole", read)
+    monkeypatch.setattr(LocalPlace, "version", look)
     monkeypatch.setattr(os, "fsync", sync)
     monkeypatch.setattr(os, "link", name)
     return noted
@@ -78,6 +85,21 @@ def test_a_round_of_one_page_waits_for_the_disk_as_seldom_as_safety_allows(tmp_p
         counts.append(sum(what == "sync" for what, _ in events))
     assert [one.job for one in manifests_of(table)][-12:] == 3 * JOBS
     assert (counts[1] - counts[0]) / 2 <= MOST_WAITS
+
+
+def test_a_later_round_looks_at_no_more_manifests(tmp_path, web, events):
+    table = tmp_path / "table"
+    crawl_one_page(table, web, 4, *web.seeds)
+    ends = [
+        events.index(("name", table / "manifest" / f"{manifest.snapshot:08d}.json"))
+        for manifest in manifests_of(table)
+        if manifest.job == JOBS[-1]
+    ]
+    looks = [
+        sum(what == "look" and path.suffix == ".json" for what, path in events[start:end])
+        for start, end in itertools.pairwise(ends)
+    ]
+    assert looks[2] <= looks[1] <= 40
 
 
 def test_a_manifest_gets_its_name_when_all_lists_that_it_names_are_on_disk(tmp_path, web, events):

@@ -290,8 +290,7 @@ def store_manifest(
     data = f'{text[:-1]}, "digest": "{_digest(text)}"}}'.encode()
     if not table.store(manifest.snapshot, data, changes or {}):
         return False
-    version = table.stored_version(manifest.snapshot)
-    _note(table, version, _as_read(table, manifest, own, lists))
+    _note(table, table.stored_version(manifest.snapshot), _as_read(table, manifest, own, lists))
     return True
 
 

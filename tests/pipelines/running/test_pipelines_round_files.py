@@ -63,7 +63,7 @@ def test_a_round_reads_no_manifest_and_no_list_that_its_process_has_written(tmp_
     assert [path for what, path in events if what == "read" and "manifest" in path.parts] == []
 
 
-def test_what_a_process_keeps_of_its_manifests_and_lists_is_what_others_read(tmp_path, web):
+def test_a_process_keeps_its_own_manifests_and_lists_as_others_read_them(tmp_path, web):
     table, copy = tmp_path / "table", tmp_path / "copy"
     crawl_one_page(table, web, 2, *web.seeds)
     shutil.copytree(table, copy)

@@ -188,7 +188,7 @@ def _fetch(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
 
 
 def _parse(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    return tickets | RoundPhase("Parse", parse.build, options)
+    return tickets | RoundPhase("Parse", parse.build, options, needs=FETCHED_PHASE)
 
 
 def _update(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:

@@ -7,7 +7,7 @@ import polars as pl
 
 from ...policy.components.link_rows import EDGES_OF
 from ...policy.components.schema import OUTCOME, Status, empty, to_frame
-from ..snapshots.manifest import lineage
+from ..snapshots.lineage import lineage
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile

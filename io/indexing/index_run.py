@@ -15,7 +15,8 @@ from ...policy.components.index_schema import INDEX_RUNS, index_component
 from ...web.base.errors import UserError
 from ..disk.record_checks import check_count
 from ..disk.table_names import checked_part
-from ..snapshots.manifest import Manifest, lineage, load_manifest
+from ..snapshots.lineage import lineage
+from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import size_of
 from ..storage.parquet_files import collect, scan

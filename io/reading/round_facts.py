@@ -8,7 +8,8 @@ import polars as pl
 from ...policy.components.schema import PAGES, empty
 from ...policy.components.vocabulary import PHASES
 from ..batches.batches import batch_files
-from ..snapshots.manifest import Manifest, commit_times, readable_manifests
+from ..snapshots.lineage import commit_times
+from ..snapshots.manifest import Manifest, readable_manifests
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..table.web_table import WebTable

@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from ...web.base.errors import UserError
-from ..snapshots.manifest import Manifest, lineage
+from ..snapshots.lineage import lineage
+from ..snapshots.manifest import Manifest
 from ..snapshots.pinned import Pinned, Snapshot
 from ..table.opening import open_table
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from ...policy.components.schema import STATE, StateRows, empty
 from ...policy.components.vocabulary import iso
 from ...web.base.errors import UsageError, UserError
-from ..snapshots.manifest import Manifest, lineage, load_manifest, undone_by
+from ..snapshots.lineage import lineage, undone_by
+from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.pinned import Pinned, Snapshot
 from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots

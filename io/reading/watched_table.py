@@ -20,7 +20,8 @@ from ..batches.batches import batch_component
 from ..disk.record_checks import NewerFormat
 from ..snapshots.heartbeats import seen_heartbeats
 from ..snapshots.hold import HOLD
-from ..snapshots.manifest import Manifest, commit_times, load_manifest
+from ..snapshots.lineage import commit_times
+from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import (
     LOST,
     OPERATIONS,

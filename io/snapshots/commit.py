@@ -13,11 +13,12 @@ from ...policy.components.rule_counts import cap_rule_counts
 from ...web.base.clock import TOLERANCE_MS
 from ..storage.file_errors import BatchMovedOn, ConflictError
 from ..storage.files import size_of
-from ..tablets.file_lists import Component, DataFile, load_files, store_files
+from ..tablets.file_lists import Component, DataFile, load_files, store_files, sync_lists
 from ..tablets.written import Written, sum_counts
 from .closed_batches import entries_after, items_of
 from .entries import Batch, batch_of_component
-from .manifest import Manifest, load_manifest, purged_since, store_manifest
+from .lineage import purged_since
+from .manifest import Manifest, load_manifest, store_manifest
 from .operations import Operation, find_commit, losses_noted, since_pinned
 from .table_clock import clock_notes
 
@@ -100,6 +101,8 @@ def commit_once(operation: Operation, written: list[Written], terms: CommitTerms
         batches = entries_after(following.batches, _forgotten(following, terms.forgets))
         notes = clock_notes(terms.past or latest)
         following = dataclasses.replace(following, batches=batches, **notes)
+        if lists:
+            sync_lists(operation.table)
         if store_manifest(operation.table, following, changes):
             return following
 
@@ -141,7 +144,7 @@ def check_there(operation: Operation, written: list[Written]) -> None:
     Raises:
         ConflictError: A purge has deleted one of the files.
     """
-    if purged_since(operation.table, operation.snapshot):
+    if purged_since(operation.table, operation.snapshot, operation):
         table = operation.table
         for name, file in ((part.component, file) for part in written for file in part.files):
             # The commit must apply files of changes; a missing one would block the table.
@@ -246,7 +249,7 @@ def _new_list(
         raise ConflictError(f"{operation.job}: {error}") from error
     if old is not None and not applied:
         return old
-    new_list = store_files(operation.table, name, files)
+    new_list = store_files(operation.table, name, files, named=False)
     if old is not None and all(part.tidies for part in applied):
         return dataclasses.replace(new_list, content=old.identity)
     return new_list

@@ -10,10 +10,11 @@ import dataclasses
 import functools
 import json
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...web.base.errors import UserError
+from ...web.base.mappings import SizeCache
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import MANIFEST_CHECKS, WRITER, check_fields, check_format, this_version
 from ..storage.file_errors import NoTable, SnapshotTooOld, first_line
@@ -30,13 +31,15 @@ from .closed_batches import (
     items_of,
     load_batch_list,
 )
-from .entries import Batch, entries_of_record, from_fields, record_of_entries
+from .entries import Batch, Entries, entries_of_record, from_fields, record_of_entries
 
 # Format 4: lists of closed batches, see closed_batches.py; without them a manifest has format 3, which
 # older versions read. Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet
 # may have runs on its base. Format 1 is the same without runs.
 MANIFEST_FORMAT = 4
 FORMAT_WITHOUT_LISTS = 3
+# Manifests that this process has read or stored, by table, number, and version of the record or reader.
+_MANIFESTS: SizeCache[Hashable, "Manifest"] = SizeCache(256)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,57 +136,6 @@ class Manifest:
         )
 
 
-def lineage(table: TableSnapshots, since: int = 0) -> Iterator[Manifest]:
-    """Yields the table's lineage: the newest snapshot, the one that it was made from, and so on.
-
-    Snapshots that a rollback has undone, or that have expired, are not yielded.
-
-    Args:
-        table: The table.
-        since: Number of the snapshot at which to stop; it is not yielded.
-
-    Raises:
-        UserError: One of the manifests is missing or damaged.
-    """
-    numbers = table.snapshots()
-    number, lost = max(numbers, default=0), set[int]()
-    while numbers and number > since and number >= numbers[0]:
-        if number in lost:
-            number -= 1
-            continue
-        manifest = load_manifest(table, number)
-        yield manifest
-        lost.update(manifest.lost)
-        number = number - 1 if manifest.restores is None else manifest.restores
-
-
-def commit_times(table: TableSnapshots, manifests: Sequence[Manifest]) -> dict[int, float]:
-    """Returns when snapshots of a table were committed, s, by number: at least those of some manifests.
-
-    A manifest says it itself. For the others the time of the record counts, which is later in a
-    table that was copied or restored.
-
-    Args:
-        table: The table.
-        manifests: Manifests that were read; those of older versions do not say it.
-    """
-    said = {one.snapshot: one.committed / 1000 for one in manifests if one.committed}
-    return said if len(said) == len(manifests) else dict(table.commit_times()) | said
-
-
-def purged_since(table: TableSnapshots, snapshot: int) -> bool:
-    """Returns whether a purge was committed after a snapshot."""
-    return any(manifest.job == "purge" for manifest in lineage(table, snapshot))
-
-
-def undone_by(table: TableSnapshots, snapshot: int) -> int | None:
-    """Returns the number of the rollback that has undone a snapshot, or None."""
-    for manifest in lineage(table, snapshot):
-        if manifest.restores is not None and manifest.restores < snapshot:
-            return manifest.snapshot
-    return None
-
-
 def load_manifest(table: TableSnapshots, snapshot: int, pinned: Hashable = None) -> Manifest:
     """Reads one snapshot's manifest.
 
@@ -195,15 +147,32 @@ def load_manifest(table: TableSnapshots, snapshot: int, pinned: Hashable = None)
     Raises:
         UserError: The manifest is missing or damaged, or its format is newer.
     """
-    if snapshot == 0:
-        return Manifest()
+    return Manifest() if snapshot == 0 else read_once(table, snapshot, pinned)
+
+
+def read_once(
+    table: TableSnapshots, snapshot: int, reader: Hashable, *, listed: bool = False
+) -> Manifest:
+    """Reads a manifest; a unique reader asks once in each process whether it has changed.
+
+    Args:
+        table: The table.
+        snapshot: Number of the snapshot.
+        reader: As ``pinned`` of ``load_manifest``.
+        listed: Whether the snapshots were listed just now, so that a listing knows the version.
+    """
+    once = (table, snapshot, reader) if getattr(reader, "is_unique", False) else None
+    manifest = None if once is None else _MANIFESTS.get(once)
+    if manifest is not None:
+        return manifest
     try:
-        # A unique reader asks once in each process whether it has changed.
-        is_unique = getattr(pinned, "is_unique", False)
-        return (_read_once if is_unique else _read_current)(table, snapshot, pinned)
+        manifest = _read_current(table, snapshot, None if listed else reader)
     except UserError:
         check_kept(table, snapshot)
         raise
+    if once is not None:
+        _MANIFESTS.put(once, manifest)
+    return manifest
 
 
 def readable_manifests(table: TableSnapshots) -> Iterator[Manifest]:
@@ -263,12 +232,27 @@ def check_kept(table: TableSnapshots, snapshot: int) -> None:
         )
 
 
-def _read(table: TableSnapshots, snapshot: int, version: Hashable) -> Manifest:
+def _read_current(table: TableSnapshots, snapshot: int, reader: Hashable) -> Manifest:
+    version = table.record_version(snapshot, reader)
+    manifest = _MANIFESTS.get((table, snapshot, version)) if version else None
+    if manifest is None:
+        manifest = _read(table, snapshot)
+        _note(table, version, manifest)
+    return manifest
+
+
+def _note(table: TableSnapshots, version: Hashable, manifest: Manifest) -> None:
+    """Notes a manifest, so that this process does not read it again while its version is the same."""
+    if version:
+        _MANIFESTS.put((table, manifest.snapshot, version), manifest)
+
+
+def _read(table: TableSnapshots, snapshot: int) -> Manifest:
     data, label = table.record(snapshot), table.record_label(snapshot)
     try:
         record = json_object(data)
         check_format(record, MANIFEST_FORMAT, label)
-        if record.pop("digest", None) not in (None, _digest(record)):
+        if record.pop("digest", None) not in (None, _digest(json.dumps(record))):
             raise ValueError("its digest is of another content")
         manifest = _from_record(table, record)
         if manifest.snapshot != snapshot:
@@ -278,17 +262,6 @@ def _read(table: TableSnapshots, snapshot: int, version: Hashable) -> Manifest:
         raise UserError(
             f"manifest is damaged: {label}: {first_line(error)[:200]}: run nutbeam fsck {table}"
         ) from error
-
-
-_read_cached = functools.lru_cache(maxsize=256)(_read)
-
-
-def _read_current(table: TableSnapshots, snapshot: int, reader: Hashable) -> Manifest:
-    version = table.record_version(snapshot, reader)
-    return (_read_cached if version else _read)(table, snapshot, version)
-
-
-_read_once = functools.lru_cache(maxsize=256)(_read_current)
 
 
 def store_manifest(
@@ -306,14 +279,28 @@ def store_manifest(
     Returns:
         False if another commit has taken its number.
     """
-    entries, lists = close_batches(table, manifest.batches, manifest.components)
+    own, lists = close_batches(table, manifest.batches, manifest.components)
     version = MANIFEST_FORMAT if lists else FORMAT_WITHOUT_LISTS
     record: dict[str, Any] = {"format": version, WRITER: this_version()} | vars(manifest)
-    record |= record_of_entries(*entries)
+    record |= record_of_entries(*own)
     if lists:
         record["closed"] = [vars(one) for one in lists]
-    record["digest"] = _digest(record)  # a flipped bit may leave valid JSON
-    return table.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
+    text = json.dumps(record)
+    # A flipped bit may leave valid JSON.
+    data = f'{text[:-1]}, "digest": "{_digest(text)}"}}'.encode()
+    if not table.store(manifest.snapshot, data, changes or {}):
+        return False
+    _note(table, table.stored_version(manifest.snapshot), _as_read(table, manifest, own, lists))
+    return True
+
+
+def _as_read(
+    table: TableSnapshots, manifest: Manifest, own: Entries, lists: tuple[BatchList, ...]
+) -> Manifest:
+    """Returns a manifest as it would be read from its record."""
+    options, rules = json.loads(json.dumps((manifest.options, manifest.rules)))
+    own_fields = {**own._asdict(), "options": options, "rules": rules}
+    return _with_lists(table, dataclasses.replace(manifest, **own_fields), lists)
 
 
 def newest_manifest(address: str) -> Manifest:
@@ -341,8 +328,8 @@ def check_newest(table: TableSnapshots, snapshot: int) -> None:
         raise UserError(f"manifest is missing: {label}: run nutbeam fsck {table}")
 
 
-def _digest(record: Mapping[str, Any]) -> str:
-    return f"{zlib.crc32(json.dumps(record).encode()):08x}"
+def _digest(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 def _from_record(table: TableSnapshots, record: dict[str, Any]) -> Manifest:
@@ -352,12 +339,19 @@ def _from_record(table: TableSnapshots, record: dict[str, Any]) -> Manifest:
     check_fields(manifest, MANIFEST_CHECKS)
     if manifest.restores is not None and manifest.restores >= manifest.snapshot:
         raise ValueError(f"it restores snapshot {manifest.restores}")
+    return _with_lists(table, manifest, lists)
+
+
+def _with_lists(
+    table: TableSnapshots, manifest: Manifest, lists: tuple[BatchList, ...]
+) -> Manifest:
+    """Returns a manifest that has its own entries and those of its lists."""
     if not lists:
         return manifest
     explain = functools.partial(check_kept, table, manifest.snapshot)
     closed = ClosedBatches(table, lists, explain)
     return dataclasses.replace(
         manifest,
-        batches=Listed("batches", own.batches, closed),
-        components=Listed("components", own.components, closed),
+        batches=Listed("batches", manifest.batches, closed),
+        components=Listed("components", manifest.components, closed),
     )

@@ -46,7 +46,8 @@ from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots
 from .entries import Batch
 from .hold import wait_for_purge
-from .manifest import Manifest, check_kept, check_newest, lineage, load_manifest, undone_by
+from .lineage import first_in_lineage, lineage, undone_by
+from .manifest import Manifest, check_kept, check_newest, load_manifest
 from .pinned import Pinned
 
 _FORMAT = 1
@@ -206,7 +207,7 @@ def _pins(table: TableSnapshots, operation: str) -> Iterator[tuple[Place, bytes 
     while (data := read_if_there(path)) is not None:
         yield path, data
         pinned = operation_of_record(path, data, str(table))
-        over = undone_by(table, pinned.snapshot) or _lost_to(path)
+        over = undone_by(table, pinned.snapshot, pinned) or _lost_to(path)
         # The loop ends, because numbers grow.
         if over is None or over <= pinned.snapshot or find_commit(pinned) is not None:
             return
@@ -247,10 +248,9 @@ def find_commit(operation: Operation) -> Manifest | None:
     Raises:
         SnapshotTooOld: Unknown, because the snapshots of that time were deleted.
     """
-    for manifest in since_pinned(operation):
-        if manifest.operation == operation.id:
-            return manifest
-    return None
+    return first_in_lineage(
+        since_pinned(operation), lambda one: one.operation == operation.id, ("commit", operation)
+    )
 
 
 def since_pinned(operation: Operation) -> Iterator[Manifest]:
@@ -261,7 +261,7 @@ def since_pinned(operation: Operation) -> Iterator[Manifest]:
     """
     lost: set[int] = set()
     previous = operation.snapshot
-    for manifest in lineage(operation.table, operation.snapshot):
+    for manifest in lineage(operation.table, operation.snapshot, operation):
         yield manifest
         lost.update(manifest.lost)
         previous = manifest.snapshot - 1 if manifest.restores is None else manifest.restores

@@ -18,7 +18,8 @@ from ..storage.file_errors import MissingFile
 from ..storage.files import create_exclusive, list_files, read_bytes
 from ..storage.places import Folder, Found, Place
 from ..table.table_snapshots import TableSnapshots
-from .manifest import Manifest, lineage, load_manifest
+from .lineage import lineage
+from .manifest import Manifest, load_manifest
 
 HISTORY = "history"
 

@@ -16,7 +16,8 @@ from ..table.opening import open_table
 from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files
 from ..tablets.tablets import tablets
-from .manifest import Manifest, check_kept, load_manifest, purged_since
+from .lineage import purged_since
+from .manifest import Manifest, check_kept, load_manifest
 
 
 class Pinned:

@@ -25,9 +25,21 @@ def stop_file(table: TableFiles) -> Place | None:
     return place if size_of(place) is not None else None
 
 
-def history(operation: Operation) -> dict[str, Manifest]:
-    """Returns the snapshots made since an operation was pinned, by operation id."""
-    return {manifest.operation: manifest for manifest in since_pinned(operation)}
+def history(
+    operation: Operation, is_last: Callable[[Manifest], bool] = lambda _: False
+) -> dict[str, Manifest]:
+    """Returns the snapshots made since an operation was pinned, by operation id.
+
+    Args:
+        operation: The pinned operation.
+        is_last: Returns whether those before a snapshot are not needed.
+    """
+    manifests: dict[str, Manifest] = {}
+    for manifest in since_pinned(operation):
+        manifests[manifest.operation] = manifest
+        if is_last(manifest):
+            break
+    return manifests
 
 
 def next_round(
@@ -61,10 +73,8 @@ def next_round(
     operation = pinned_operation(address, f"{launched}.crawl")
     if operation is None:
         return None
-    done = history(operation)
-    number = 1
-    while f"{launched}.{number}.{last}" in done:
-        number += 1
+    done = history(operation, lambda one: _ended_round(one.operation, launched, last) > 0)
+    number = 1 + max((_ended_round(name, launched, last) for name in done), default=0)
     if 0 <= rounds < number:
         return None
     begun = any(name.startswith(f"{launched}.{number}.") for name in done)
@@ -80,6 +90,17 @@ def next_round(
     if chosen is None and not may_have_due(operation.table, latest, due, by_rows=by_rows):
         return None
     return number, None
+
+
+def _ended_round(operation: str, launched: str, last: str) -> int:
+    """Returns the number of the round that an operation of a launch has ended; 0 if it has ended none.
+
+    >>> _ended_round("a.12.dedup", "a", "dedup"), _ended_round("a.12.fetch", "a", "dedup")
+    (12, 0)
+    """
+    number = operation.removeprefix(f"{launched}.").removesuffix(f".{last}")
+    is_end = number.isdecimal() and operation == f"{launched}.{number}.{last}"
+    return int(number) if is_end else 0
 
 
 def may_have_due(

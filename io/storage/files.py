@@ -141,10 +141,20 @@ def _blocks(path: Place) -> Iterator[bytes]:
         raise unreadable(path, error) from error
 
 
-def write_bytes(path: Place, data: bytes) -> None:
-    """Writes a new file; it appears under its name when it is on disk."""
-    with creating(path, durable=True) as file:
+def write_bytes(path: Place, data: bytes, *, named: bool = True) -> None:
+    """Writes a new file; it appears under its name when it is on disk; ``named`` as in ``open_new``."""
+    with errors_as(f"cannot write {path}"), path.open_new(durable=True, named=named) as file:
         file.write(data)
+
+
+def sync_names(folder: Place) -> None:
+    """Waits until the names of the files in a folder are on disk.
+
+    Raises:
+        UserError: The disk fails.
+    """
+    with errors_as(f"cannot write {folder}"):
+        folder.sync_names()
 
 
 def overwrite_bytes(path: Place, data: bytes) -> None:

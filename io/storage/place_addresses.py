@@ -101,7 +101,7 @@ class StorePlace(StoreName, Place):
                 "once (If-None-Match), so commits could be lost"
             )
 
-    def open_new(self, *, durable: bool) -> AbstractContextManager[IO[bytes]]:
+    def open_new(self, *, durable: bool, named: bool = True) -> AbstractContextManager[IO[bytes]]:
         return stores.open_new(self)
 
     overwrite = stores.overwrite

@@ -216,8 +216,18 @@ class Place(abc.ABC):
         return
 
     @abc.abstractmethod
-    def open_new(self, *, durable: bool) -> AbstractContextManager[IO[bytes]]:
-        """Opens a new file for writing; it appears when the block ends without an error."""
+    def open_new(self, *, durable: bool, named: bool = True) -> AbstractContextManager[IO[bytes]]:
+        """Opens a new file for writing; it appears when the block ends without an error.
+
+        Args:
+            durable: Whether its content is on disk before it appears.
+            named: Whether its name is on disk, too, when the block has ended, if ``durable``; else
+                ``sync_names`` of its folder does that for several files at once.
+        """
+
+    def sync_names(self) -> None:
+        """Waits until the names in the folder are on disk; in a store they always are."""
+        return
 
     @abc.abstractmethod
     def overwrite(self, data: bytes) -> None:

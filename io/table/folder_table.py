@@ -117,6 +117,9 @@ class FolderTable(WebTable):
         path = manifest_path(self.files, snapshot)
         return path.version(reader or _LISTED.get(self.files, {}).get(path.name))
 
+    def stored_version(self, snapshot: int) -> Hashable:
+        return self.record_version(snapshot) if self.files.has_cheap_seeks else None
+
     def record_name(self, snapshot: int) -> str:
         return f"manifest/{snapshot:08d}.json"
 

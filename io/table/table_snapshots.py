@@ -64,6 +64,10 @@ class TableSnapshots(TableFiles):
             reader: The operation or export that has pinned the snapshot, or None.
         """
 
+    def stored_version(self, snapshot: int) -> Hashable:
+        """Returns ``record_version`` of a record that was just stored; None if it takes a request."""
+        return None
+
     @abc.abstractmethod
     def record_name(self, snapshot: int) -> str:
         """Returns the name of a record, relative to the table."""

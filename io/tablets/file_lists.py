@@ -5,7 +5,6 @@ A changed list is written under a new name; the manifest contains that name.
 
 import abc
 import dataclasses
-import functools
 import io
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 from ...policy.components.declaration import RowLayout
 from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError
+from ...web.base.mappings import SizeCache
 from ..disk.parquet_growth import check_growth
 from ..disk.record_checks import (
     Check,
@@ -30,7 +30,7 @@ from ..disk.record_checks import (
 )
 from ..disk.table_names import checked_name
 from ..storage.file_errors import first_line, repair_advice
-from ..storage.files import new_name, read_bytes, write_bytes
+from ..storage.files import new_name, read_bytes, sync_names, write_bytes
 from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Folder, Place
 
@@ -218,6 +218,11 @@ class Component:
         return self.content or self.list
 
 
+_LISTS = PurePosixPath("manifest") / "lists"
+# The lists that this process has read or written last.
+_FILES: SizeCache[Hashable, tuple[DataFile, ...]] = SizeCache(64)
+
+
 def load_files(root: Folder, component: Component | None) -> list[DataFile]:
     """Returns the live files of a component, tablets in key order.
 
@@ -228,14 +233,19 @@ def load_files(root: Folder, component: Component | None) -> list[DataFile]:
         return []
     path = root / component.list
     in_rows = getattr(root, "in_rows", False)  # of a table; a folder alone has only files
+    files = _FILES.get(key := _key_of_list(path, component.crc32, in_rows=in_rows))
+    if files is None:
+        files = _parse_files(path, component.crc32, in_rows=in_rows)
+        _FILES.put(key, files)
+    return list(files)
+
+
+def _key_of_list(path: Place, crc32: int | None, *, in_rows: bool) -> Hashable:
     version = path.version(path.name)  # in a store no name is reused: the name is a version
-    return list(_parse_files(path, component.crc32, version, in_rows))
+    return path, crc32, version, in_rows
 
 
-@functools.lru_cache(maxsize=64)
-def _parse_files(
-    path: Place, crc32: int | None, version: Hashable, in_rows: bool
-) -> tuple[DataFile, ...]:
+def _parse_files(path: Place, crc32: int | None, *, in_rows: bool) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     if crc32 not in (None, zlib.crc32(data)):
         raise _damage_error(path, "its checksum differs")
@@ -243,10 +253,13 @@ def _parse_files(
         files = [file_of_record(row, in_rows=in_rows) for row in _rows_of_list(data)]
         if len({file.path for file in files}) < len(files):
             raise ValueError("it names a file twice")  # reading it often would take for ever
-        files.sort(key=lambda file: (file.first or "", file.partition, file.order))
     except (pa.ArrowException, LookupError, TypeError, ValueError, OSError, MemoryError) as error:
         raise _damage_error(path, first_line(error)[:200]) from error
-    return tuple(files)
+    return _in_order(files)
+
+
+def _in_order(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+    return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
 def _rows_of_list(data: bytes) -> Iterator[dict[str, Any]]:
@@ -319,13 +332,29 @@ def totals(files: Sequence[DataFile]) -> tuple[int, int, int]:
     return len(files), sum(file.live_rows for file in files), sum(file.bytes for file in files)
 
 
-def store_files(root: Folder, name: str, files: Iterable[DataFile]) -> Component:
-    """Writes the list of a component's live files under a new name."""
+def store_files(
+    root: Folder, name: str, files: Iterable[DataFile], *, named: bool = True
+) -> Component:
+    """Writes the list of a component's live files under a new name.
+
+    Args:
+        root: The table.
+        name: The component.
+        files: Its live files.
+        named: Whether the name of the list is on disk when this returns; else ``sync_lists`` follows.
+    """
     files = list(files)
-    path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
+    path = _LISTS / f"{name.replace('/', '.')}-{new_name()}"
     sink = io.BytesIO()
     rows = pl.DataFrame([file_record(file) for file in files], schema=FILE_LIST)
     rows.write_parquet(sink, compression="zstd")
     data = sink.getvalue()
-    write_bytes(root / path, data)
-    return Component(str(path), *totals(files), crc32=zlib.crc32(data))
+    write_bytes(root / path, data, named=named)
+    crc32, in_rows = zlib.crc32(data), getattr(root, "in_rows", False)
+    _FILES.put(_key_of_list(root / path, crc32, in_rows=in_rows), _in_order(files))
+    return Component(str(path), *totals(files), crc32=crc32)
+
+
+def sync_lists(root: Folder) -> None:
+    """Waits until the names of all lists are on disk: a manifest that names them may follow."""
+    sync_names(root / _LISTS)

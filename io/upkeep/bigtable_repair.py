@@ -18,7 +18,8 @@ from ..bigtable.key_ranges import cut_ranges
 from ..bigtable.own_rows import ManifestHead
 from ..bigtable.request_parts import history_filter
 from ..bigtable.stored_rows import write_changes, write_deletions
-from ..snapshots.manifest import Manifest, lineage, load_manifest
+from ..snapshots.lineage import lineage
+from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
 from ..storage.file_errors import ConflictError
 from ..storage.table_sizes import table_sizes

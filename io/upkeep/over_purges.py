@@ -16,7 +16,8 @@ from ...web.base.errors import UserError
 from ..batches.batches import batch_component
 from ..rows.small_components import BLOCKLIST_COMPONENT, read_blocklist
 from ..snapshots.commit import CommitTerms, check_batch, check_there, commit_once
-from ..snapshots.manifest import Manifest, purged_since, readable_manifests
+from ..snapshots.lineage import purged_since
+from ..snapshots.manifest import Manifest, readable_manifests
 from ..snapshots.operations import Operation, find_commit, losses_noted, note_loss
 from ..storage.file_errors import ConflictError
 from ..storage.files import remove_file

@@ -29,7 +29,8 @@ from ..disk.regular_files import has_manifests
 from ..disk.table_names import is_made_name, is_unguessable_name
 from ..indexing.run_receipts import is_intent, is_mark, note_lost
 from ..snapshots.entries import Batch
-from ..snapshots.manifest import Manifest, components_of_snapshots, lineage, load_manifest
+from ..snapshots.lineage import lineage
+from ..snapshots.manifest import Manifest, components_of_snapshots, load_manifest
 from ..snapshots.operations import (
     LOST,
     OPERATIONS,

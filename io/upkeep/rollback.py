@@ -7,13 +7,8 @@ from collections.abc import Iterator, Mapping
 from ...policy.components.kinds import components_in_tablets, kind_of
 from ...web.base.errors import UsageError, UserError
 from ..snapshots.closed_batches import entries_after
-from ..snapshots.manifest import (
-    Manifest,
-    lineage,
-    load_manifest,
-    names_that_differ,
-    store_manifest,
-)
+from ..snapshots.lineage import lineage
+from ..snapshots.manifest import Manifest, load_manifest, names_that_differ, store_manifest
 from ..snapshots.operations import begin, find_commit, losses_noted
 from ..snapshots.past_jobs import past_jobs
 from ..snapshots.table_clock import clock_notes

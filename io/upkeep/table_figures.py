@@ -15,7 +15,8 @@ from ...policy.components.schema import HOSTS, STATUS_COUNTS, STATUS_NAMES, URL_
 from ...policy.components.table_figures import TableFigures
 from ...web.base.errors import UserError
 from ..reading.host_rows import host_frames
-from ..snapshots.manifest import Manifest, commit_times, load_manifest
+from ..snapshots.lineage import commit_times
+from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.past_jobs import past_jobs
 from ..snapshots.pinned import Snapshot
 from ..table.web_table import WebTable

@@ -4,7 +4,8 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from ...io.snapshots.manifest import lineage, load_manifest
+from ...io.snapshots.lineage import lineage
+from ...io.snapshots.manifest import load_manifest
 from ...io.table.opening import open_table
 from ...policy.components.vocabulary import UPDATED_PHASE
 from ...policy.recorded_rules import (

@@ -19,7 +19,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from ...io.snapshots.manifest import Manifest, commit_times
+from ...io.snapshots.lineage import commit_times
+from ...io.snapshots.manifest import Manifest
 from ...io.table.web_table import WebTable
 from ...io.upkeep.table_figures import manifests_after
 from ...policy.metrics.count_labels import count_labels

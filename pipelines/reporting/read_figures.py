@@ -10,13 +10,8 @@ import polars as pl
 from ...io.batches.batches import batch_files, live_file
 from ...io.reading.host_rows import host_frames
 from ...io.rows.duckdb_tables import files_of
-from ...io.snapshots.manifest import (
-    Manifest,
-    commit_times,
-    lineage,
-    newest_manifest,
-    readable_manifests,
-)
+from ...io.snapshots.lineage import commit_times, lineage
+from ...io.snapshots.manifest import Manifest, newest_manifest, readable_manifests
 from ...io.snapshots.past_jobs import past_jobs
 from ...io.snapshots.pinned import Snapshot
 from ...io.storage.parquet_files import collect, scan

@@ -9,7 +9,8 @@ import apache_beam as beam
 from apache_beam.metrics import Metrics
 from apache_beam.runners.runner import PipelineResult
 
-from ...transforms.tickets import Ticket
+from ...policy.components.vocabulary import PHASES
+from ...transforms.tickets import Ticket, newest_of
 from .beam_internals import quick_building, runs_here
 from .runner import make_pipeline, run_pipeline
 
@@ -27,15 +28,17 @@ class JobHere:
     Attributes:
         build: Builds the pipeline of the job.
         options: Options of the job.
+        needs: The phase of the batches that wait for the job; empty if it does not ask for one.
     """
 
     build: Build
     options: Any
+    needs: str = ""
     _pipeline: beam.Pipeline | None = None
     _number: int = -1
 
     def run(self, ticket: Ticket) -> Ticket | None:
-        """Runs the job unless its ticket is idle; what it counts, the step counts that calls this.
+        """Runs the job if there is work for it; what it counts, the step counts that calls this.
 
         Returns:
             The ticket for the next job, if the job makes one.
@@ -43,11 +46,18 @@ class JobHere:
         Raises:
             UserError: As if the job ran alone.
         """
-        if ticket.idle:
+        if ticket.idle or self._is_done(ticket):
             return ticket
         after, result = self.run_apart(ticket)
         count_again(result)
         return after
+
+    def _is_done(self, ticket: Ticket) -> bool:
+        """Returns whether the batch is past the phase: a fetch that parses leaves no work for parse."""
+        if not self.needs or ticket.batch is None:
+            return False
+        batch = newest_of(ticket.address).batches.get(ticket.batch)
+        return batch is not None and PHASES.index(batch.phase) > PHASES.index(self.needs)
 
     def run_apart(self, ticket: Ticket) -> tuple[Ticket | None, PipelineResult]:
         """Runs the job; returns the ticket for the next one, if it makes one, and what Beam says.
@@ -100,16 +110,17 @@ class RoundPhase(beam.PTransform):
         name: Name of the step.
         build: Builds the pipeline of the job.
         options: Options of the job.
+        needs: As of ``JobHere``.
     """
 
-    def __init__(self, name: str, build: Build, options: Any) -> None:
+    def __init__(self, name: str, build: Build, options: Any, needs: str = "") -> None:
         super().__init__(name)
-        self._build, self._options = build, options
+        self._build, self._options, self._needs = build, options, needs
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
         if not runs_here(tickets.pipeline):
             return self._build(tickets, self._options)
-        job = JobHere(_Steps(self.label, self._build), self._options)
+        job = JobHere(_Steps(self.label, self._build), self._options, self._needs)
         return tickets | "InTurn" >> beam.Map(job.run).with_output_types(Ticket)
 
 

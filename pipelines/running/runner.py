@@ -14,7 +14,8 @@ import polars as pl
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
 
-from ...io.snapshots.manifest import Manifest, load_manifest, purged_since
+from ...io.snapshots.lineage import purged_since
+from ...io.snapshots.manifest import Manifest, load_manifest
 from ...io.snapshots.operations import pinned_operation
 from ...io.storage.file_errors import BatchMovedOn, ConflictError, PurgedMeanwhile
 from ...io.table.opening import open_table

@@ -11,7 +11,8 @@ from ...io.batches.batches import claimed_keys
 from ...io.reading.inlinks import inlinks_of
 from ...io.rows.seed_hosts import read_seed_hosts
 from ...io.rows.small_components import read_blocklist, read_host_settings
-from ...io.snapshots.manifest import Manifest, lineage, load_manifest, newest_manifest
+from ...io.snapshots.lineage import lineage
+from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.table_clock import clock_of
 from ...io.table.opening import open_table
 from ...io.tablets.tablets import rows_of_large_hosts, tablets, tablets_of_keys

@@ -3,6 +3,7 @@
 Limits are those of cgroups, of version 1 or 2: Docker, Kubernetes, YARN and systemd set them.
 """
 
+import functools
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from pathlib import Path, PurePosixPath
 _NO_LIMIT = 1 << 60
 
 
+@functools.lru_cache(maxsize=8)  # many steps ask; it takes some twenty reads in a container
 def usable_cores(root: Path = Path("/")) -> int:
     """Returns how many cores this process may use: a quota of 1.5 CPUs counts as two.
 

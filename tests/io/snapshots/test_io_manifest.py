@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import shutil
 
 import pytest
 from crawling import latest_snapshot, manifest_at
@@ -31,6 +32,15 @@ def damage(path, change):
     path.write_text(json.dumps(record))
 
 
+def copy_of(folder):
+    """Copies a table: the process that has written its manifests and lists does not read them."""
+    return shutil.copytree(folder, folder.with_name(f"{folder.name}-copy"))
+
+
+def manifest_in_copy(folder):
+    return manifest_at(copy_of(folder), 3)
+
+
 @pytest.fixture
 def stored(tmp_path):
     assert store_manifest(open_table(str(tmp_path)), MANIFEST)
@@ -39,7 +49,7 @@ def stored(tmp_path):
 
 def test_a_manifest_comes_back(tmp_path, stored):
     assert stored.name == "00000003.json"
-    assert manifest_at(tmp_path, 3) == MANIFEST
+    assert manifest_at(tmp_path, 3) == manifest_in_copy(tmp_path) == MANIFEST
     assert latest_snapshot(tmp_path) == 3
 
 
@@ -59,7 +69,7 @@ def test_consumers_of_a_batch_are_stored_in_the_fields_of_older_versions(
     assert store_manifest(open_table(str(tmp_path)), made)
     record = json.loads(manifest_path(tmp_path, 3).read_text())["batches"]["2-y"]
     assert {name: record[name] for name in fields} == fields
-    assert manifest_at(tmp_path, 3) == made
+    assert manifest_at(tmp_path, 3) == manifest_in_copy(tmp_path) == made
 
 
 @pytest.mark.parametrize("flags", [{}, {"deduped": True}, {"deduped": True, "inverted": True}])
@@ -166,18 +176,18 @@ def test_a_table_that_may_not_be_written(locked):
 def test_file_lists_come_back(tmp_path, files):
     component = store_files(tmp_path, "batches/1/pages", files)
     assert (component.files, component.rows) == (len(files), sum(file.rows for file in files))
-    assert load_files(tmp_path, component) == files
+    assert load_files(tmp_path, component) == load_files(copy_of(tmp_path), component) == files
     assert store_files(tmp_path, "batches/1/pages", files).list != component.list
 
 
 def test_files_are_in_key_order_or_in_the_order_of_their_batch(tmp_path):
     tablets = [DataFile(name, 1, 1, first=name) for name in "cab"]
-    found = load_files(tmp_path, store_files(tmp_path, "state", tablets))
-    assert [file.path for file in found] == ["a", "b", "c"]
     places = [(1, 5), (0, 9), (1, 2)]
     pages = [DataFile(f"{p}-{o}", 1, 1, partition=p, order=o) for p, o in places]
-    found = load_files(tmp_path, store_files(tmp_path, "pages", pages))
-    assert [file.path for file in found] == ["0-9", "1-2", "1-5"]
+    components = [store_files(tmp_path, "state", tablets), store_files(tmp_path, "pages", pages)]
+    for folder in (tmp_path, copy_of(tmp_path)):
+        paths = [[file.path for file in load_files(folder, one)] for one in components]
+        assert paths == [["a", "b", "c"], ["0-9", "1-2", "1-5"]]
 
 
 def test_no_component_has_no_files(tmp_path):
@@ -222,7 +232,7 @@ def test_options_and_rules_that_cannot_be_are_damage(tmp_path, fields):
     made = dataclasses.replace(MANIFEST, **fields)
     assert store_manifest(open_table(str(tmp_path)), made)
     with pytest.raises(UserError, match=r"^manifest is damaged: .*00000003.json: [^\n]+$"):
-        manifest_at(tmp_path, 3)
+        manifest_in_copy(tmp_path)
 
 
 def test_options_and_rules_of_jobs_come_back(tmp_path):
@@ -230,4 +240,4 @@ def test_options_and_rules_of_jobs_come_back(tmp_path):
     options = {"parsed": rules, "updated": {}, "min_score": 0.5, "filter": False}
     made = dataclasses.replace(MANIFEST, rules=rules, options=options)
     assert store_manifest(open_table(str(tmp_path)), made)
-    assert manifest_at(tmp_path, 3) == made
+    assert manifest_at(tmp_path, 3) == manifest_in_copy(tmp_path) == made

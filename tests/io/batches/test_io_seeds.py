@@ -349,9 +349,9 @@ def test_a_line_that_is_too_long_costs_no_memory_and_only_itself(tmp_path, pack)
 
 
 def test_few_long_lines_are_read_at_once(seed_file, monkeypatch):
-    monkeypatch.setattr(module, "_CHARS", 100)
+    monkeypatch.setattr(seed_lines, "BLOCK_CHARS", 100)
     text = "".join(f"http://a.com/{number}/{'x' * 30}\n" for number in range(10))
-    assert [len(frame) for frame, _ in read_seeds(seed_file(text), RULES)] == [3, 3, 3, 1]
+    assert [len(frame) for frame, _ in read_seeds(seed_file(text), RULES)] == [2, 2, 2, 2, 2]
 
 
 @pytest.mark.parametrize(

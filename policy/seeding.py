@@ -102,10 +102,14 @@ def inject_seeds(
 
 def _last_lines(seeds: SeedRows) -> pl.DataFrame:
     """Returns the last line of each URL, in key order; without ``order``."""
-    last = seeds.sort("order", maintain_order=True).unique("key", keep="last").drop("order")
-    # Most lists have URLs alone, and a column alone is sorted in less than half the time.
-    there = last.select(column for column in last if column.null_count() < len(column))
-    return pl.concat([last.clear(), there.sort("key")], how="diagonal") if len(last) else last
+    values = seeds.drop("key", "order")
+    if any(column.null_count() < len(column) for column in values):
+        last = seeds.sort("order", maintain_order=True).unique("key", keep="last")
+        return last.sort("key").drop("order")
+    # Most lists have URLs alone: a column alone is sorted in less than half the time.
+    keys = seeds.get_column("key").sort()
+    urls = keys.filter((keys != keys.shift()).fill_null(True)).to_frame()
+    return pl.concat([seeds.drop("order").clear(), urls], how="diagonal")
 
 
 def new_rows(urls: SeedRows, options: ScheduleOptions, now: int, score: float) -> StateRows:

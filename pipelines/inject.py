@@ -25,7 +25,7 @@ from ..policy.base.key_columns import from_keys, host_keys
 from ..policy.components.blocklist import drop_blocked
 from ..policy.components.host_rows import seed_host_rows
 from ..policy.components.rule_counts import RuleCountOptions
-from ..policy.components.schema import HOSTS, SEEDS
+from ..policy.components.schema import HOSTS, SEEDS, columns
 from ..policy.filtering import REKEYED, rekey_rows
 from ..policy.recorded_rules import recorded_rules
 from ..policy.seeding import SeedOptions, SeedRules, inject_seeds
@@ -58,6 +58,7 @@ ARGUMENTS = (
     Argument("seeds", "URLs, files, folders (not nested), or - for standard input", nargs="*"),
 )
 _COUNTS = "counts"
+_SEED_HOSTS = pa.schema(columns(HOSTS, "key", "seed"))  # the other columns are null
 # Seeds; and rows that change their keys, or go.
 _CHANGES = pa.schema([*REKEYED, SEEDS.field("order")])
 
@@ -133,7 +134,8 @@ def _read(item: SourceItem, options: InjectOptions) -> Iterator[Any]:
         rows, dropped = drop_blocked(seeds, blocklist)
         yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
         yield from named_chunks("state", rows, SEEDS)
-        yield from named_chunks("hosts", seed_host_rows(host_keys(rows.get_column("key"))), HOSTS)
+        hosts = seed_host_rows(host_keys(rows.get_column("key")))
+        yield from named_chunks("hosts", hosts.select(_SEED_HOSTS.names), _SEED_HOSTS)
 
 
 def _judge_known(rows: pl.DataFrame, operation: Operation, options: InjectOptions) -> pl.DataFrame:

@@ -28,15 +28,14 @@ from .seed_lines import (
     dropped_line,
     hint_for,
     is_binary,
-    lines,
+    line_blocks,
     open_unpacked,
     typed_line,
-    without_comments,
 )
 
 LINES = 100_000
-_CHARS = 32 << 20  # of the lines that are read at once
 SHOWN = 10  # number of dropped lines, and of bad values, to show; all are counted
+_BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))  # what Python strips
 _HIDDEN = (".", "_")  # first characters of names that Hadoop does not read in a folder, either
 # What a line gives beside its URL, by index of the line.
 _GIVEN = pa.schema([("at", pa.uint32()), *columns(SEEDS, *SEEDS.names[2:])])
@@ -182,11 +181,10 @@ def read_seeds(
     Raises:
         UserError: The file cannot be read.
     """
-    numbered = iter(enumerate(source.urls, 1)) if source.path is None else file_lines(source.path)
     shown = bad_shown = 0
-    while chunk := _next_lines(numbered):
+    for chunk in _line_chunks(source):
+        numbers, texts = chunk.get_columns()
         counts = Counter({"lines": len(chunk)})
-        texts = pl.Series([line.strip() for _, line in chunk], dtype=pl.String)
         too_long = texts.str.len_chars() >= LONGEST_LINE
         # Most lines are a URL alone.
         with_blanks = (texts.str.contains(r"\s") & ~too_long).arg_true()
@@ -198,14 +196,14 @@ def read_seeds(
             if line.pieces
         }
         bad = [
-            ("bad value, ignored", chunk[at][0], piece)
+            ("bad value, ignored", numbers[at], piece)
             for at, (_, pieces) in parsed.items()
             for piece in pieces
         ]
         counts.update({"bad_values": len(bad)} if bad else {})
         bad_shown += _show(source, bad[: SHOWN - bad_shown])
-        names = pl.Series([line.url for line in divided], dtype=pl.String)
-        urls = put(texts, with_blanks, names) if divided else texts
+        url_texts = pl.Series([line.url for line in divided], dtype=pl.String)
+        urls = put(texts, with_blanks, url_texts) if divided else texts
         admitted = rules.admit(urls, "inject", by=count_rules)
         counts.update(by_rule(admitted))
         reason = (
@@ -214,11 +212,12 @@ def read_seeds(
             .when(urls.is_null()).then(pl.lit(BLANK_IN_URL)).otherwise("reason")
         )  # fmt: skip
         judged_rows = admitted.select("key", reason.alias("reason")).with_row_index("at")
-        reasons = judged_rows.select("at", "reason").drop_nulls()
-        dropped = [(why, *chunk[at]) for at, why in reasons.iter_rows()]
+        dropped = (
+            chunk.select(judged_rows.get_column("reason"), "number", "text").drop_nulls().rows()
+        )
         counts.update(f"dropped/{why}" for why, *_ in dropped)
         shown += _show(source, dropped[: SHOWN - shown])
-        order = pl.Series([number for number, _ in chunk], dtype=pl.Int64) + (source.number << 40)
+        order = numbers + (source.number << 40)
         rows = judged_rows.with_columns(order=order).filter(pl.col("reason").is_null())
         yield to_frame(conform(_with_values(rows, parsed), SEEDS)), counts
 
@@ -246,24 +245,37 @@ def _show(source: SeedSource, bad_lines: Sequence[tuple[str, int, str]]) -> int:
     return len(bad_lines)
 
 
-def _next_lines(numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Returns the next lines: ``LINES``, or fewer if they are long."""
-    chunk, size = [], 0
-    for number, line in itertools.islice(numbered, LINES):
-        chunk.append((number, line))
-        size += len(line)
-        if size > _CHARS:
-            break
-    return chunk
+def _line_chunks(source: SeedSource) -> Iterator[pl.DataFrame]:
+    """Yields ``number`` and ``text`` of lines, at most ``LINES`` at a time."""
+    texts = pl.Series(source.urls, dtype=pl.String)
+    frames = _file_frames(source.path) if source.path is not None else [_numbered(texts, 1)]
+    for frame in frames:
+        yield from frame.iter_slices(LINES)
+
+
+def _numbered(texts: pl.Series, first: int) -> pl.DataFrame:
+    numbers = pl.int_range(first, first + len(texts), eager=True)
+    return pl.DataFrame({"number": numbers, "text": texts.str.strip_chars(_BLANKS)})
+
+
+def _file_frames(path: str) -> Iterator[pl.DataFrame]:
+    """Yields ``number`` and ``text`` of the lines of a file, without empty lines and comments."""
+    first = 1
+    try:
+        with place_of(path).open_for_reading() as file:
+            for block in line_blocks(file):
+                texts = pl.Series([block]).str.split("\n").explode().str.head(LONGEST_LINE)
+                frame, first = _numbered(texts, first), first + len(texts)
+                wanted = (pl.col("text") != "") | (texts.str.len_chars() >= LONGEST_LINE)
+                yield frame.filter(wanted & ~pl.col("text").str.starts_with("#"))
+    except OSError as error:
+        raise UserError(f"cannot read seeds {path!r}: {_reason(error)}") from error
 
 
 def file_lines(path: str) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) of a file, without empty lines and comments."""
-    try:
-        with place_of(path).open_for_reading() as file:
-            yield from without_comments(lines(file))
-    except OSError as error:
-        raise UserError(f"cannot read seeds {path!r}: {_reason(error)}") from error
+    for frame in _file_frames(path):
+        yield from frame.iter_rows()
 
 
 def _values_of(pieces: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

@@ -163,3 +163,10 @@ def test_seeds_give_the_same_rows_in_any_number_of_files():
     parts = pl.concat([frame_of(SEEDS, *lines[20:]), frame_of(SEEDS, *lines[:20])])
     again, _ = inject_seeds(frame_of(STATE), parts, SeedRules(NOW, SeedOptions()))
     assert whole.equals(again)
+
+
+def test_urls_that_are_repeated_in_no_order_are_rows_in_key_order():
+    keys = ["com.b:http/", "com.a:http/", "com.b:http/", "com.a:http/x"]
+    rows, counts = inject([], [seed(key, order) for order, key in enumerate(keys)])
+    assert [row["key"] for row in rows] == ["com.a:http/", "com.a:http/x", "com.b:http/"]
+    assert counts == {"injected": 3, "added": 3, "duplicate_lines": 1}

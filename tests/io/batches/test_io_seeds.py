@@ -349,9 +349,9 @@ def test_a_line_that_is_too_long_costs_no_memory_and_only_itself(tmp_path, pack)
 
 
 def test_few_long_lines_are_read_at_once(seed_file, monkeypatch):
-    monkeypatch.setattr(module, "_CHARS", 100)
+    monkeypatch.setattr(seed_lines, "BLOCK_CHARS", 100)
     text = "".join(f"http://a.com/{number}/{'x' * 30}\n" for number in range(10))
-    assert [len(frame) for frame, _ in read_seeds(seed_file(text), RULES)] == [3, 3, 3, 1]
+    assert [len(frame) for frame, _ in read_seeds(seed_file(text), RULES)] == [2, 2, 2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -415,3 +415,16 @@ def test_seeds_may_be_in_any_utf(seed_file, encoding):
     rows, counts = read(source)
     assert (urls(rows)[0], counts) == ("http://a.com/%C3%A9", {"lines": 5001})
     assert dict(rows[-1]["metadata"]) == {"lang": "\u65e5"}
+
+
+@pytest.mark.parametrize("chars", [1, 7, 100])
+def test_lines_are_the_same_wherever_blocks_end(seed_file, monkeypatch, chars):
+    monkeypatch.setattr(seed_lines, "LONGEST_LINE", 60)
+    monkeypatch.setattr(module, "LONGEST_LINE", 60)
+    text = f"# a\r\nhttp://a.com/1\r\n\nhttp://b.com/{'x' * 200}\n \x1f\nhttp://a.com/2 # b\nhttp://a.com/3"
+    expected = read(seed_file(text))
+    monkeypatch.setattr(seed_lines, "BLOCK_CHARS", chars)
+    rows, counts = read(seed_file(text))
+    assert (rows, counts) == expected
+    assert [row["order"] for row in rows] == [2, 6, 7]
+    assert counts == {"lines": 4, "dropped/line_too_long": 1}

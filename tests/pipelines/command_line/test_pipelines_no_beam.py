@@ -124,7 +124,7 @@ def crawled(tmp_path_factory):
         return folder, table, web.seeds[0]
 
 
-def test_commands_that_run_no_pipeline_load_no_beam_and_only_the_slow_modules_that_they_declare(
+def test_commands_without_a_pipeline_import_only_what_they_declare(
     crawled,
 ):
     folder, table, url = crawled

@@ -124,7 +124,7 @@ def crawled(tmp_path_factory):
         return folder, table, web.seeds[0]
 
 
-def test_commands_without_a_pipeline_import_only_what_they_declare(
+def test_commands_without_a_pipeline_import_only_the_slow_modules_that_are_declared(
     crawled,
 ):
     folder, table, url = crawled

@@ -34,7 +34,7 @@ def printed(code):
     )  # fmt: skip
 
 
-def test_a_command_imports_no_connector_and_all_names_are_there_when_they_are_asked_for():
+def test_a_command_imports_no_connector_but_all_names_of_beam_can_be_imported():
     early, names = printed(LOADED + NAMES)
     assert not {*CONNECTORS, "pymongo", "yaml"} & {*early}
     _, all_names = printed("import json; import apache_beam as beam; early = 0;" + NAMES)

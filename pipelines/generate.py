@@ -329,7 +329,7 @@ def _settle(grouped: tuple[int, Iterable[Any]], top_n: int) -> Iterator[Chunk]:
 
 def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, files: int) -> Written:
     number, chunks = part
-    rows = pl.concat(to_frame(chunk) for chunk in chunks)
+    rows = pl.concat(to_frame(chunk) for chunk in chunks).cast({"slot": pl.UInt16})
     tables, batch = [conform(rows.sort("key"), FETCHLIST)], str(operation.batch)
     table, partition = operation.table, number // files
     file = write_file(table, batch, "fetchlist", tables, partition=partition, order=number)

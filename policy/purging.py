@@ -11,7 +11,6 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..web.urls.row_keys import from_host_key, from_key
 from .components.blocklist import Blocklist, Names, blocklist_of
@@ -128,6 +127,8 @@ def _clean(
             lines = re.compile(f"(?im)^.*(?:{pattern.removeprefix('(?im)')}).*$")
             texts = [t and lines.sub("", t) for t in column.to_pylist()]
             return pa.array(texts, column.type), number
+        import pyarrow.compute as pc  # late: it takes as long as pyarrow itself
+
         return pc.if_else(pa.array(hit.to_list()), pa.scalar(None, column.type), column), number
     blocked = _blocked_in(column, declared, blocklist, pattern)
     if not blocked:

@@ -122,7 +122,7 @@ def new_rows(urls: SeedRows, options: ScheduleOptions, now: int, score: float) -
         score: The usual score.
     """
     frame = urls.with_columns(
-        status=pl.lit(int(Status.DB_UNFETCHED)),
+        status=pl.lit(int(Status.DB_UNFETCHED), pl.UInt8),
         fetch_time=pl.lit(now),
         fetch_interval=pl.col("fetch_interval").fill_null(options.fetch_interval),
         retries=pl.lit(0),

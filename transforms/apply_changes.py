@@ -137,7 +137,8 @@ def change_rows(
 
 def _no_change(_: Operation, schemas: Mapping[str, pa.Schema]) -> _Change:
     """Returns what stands for the whole plan among the changes."""
-    return _ALL[0], next(iter(schemas.values())).empty_table()
+    # ``empty_table()`` loads pandas where it is installed.
+    return _ALL[0], pa.Table.from_batches([], next(iter(schemas.values())))
 
 
 def _sample(change: _Change) -> tuple[str, Sample]:

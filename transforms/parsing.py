@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..io.batches.documents import Parser
 from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
@@ -236,6 +235,8 @@ def _part_rows(parts: pl.DataFrame, page_part: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parsed_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    import pyarrow.compute as pc  # late: it takes as long as pyarrow itself
+
     metadata = rows.get_column("metadata").to_arrow()
     frame = rows.with_columns(
         hosts_of(rows.get_column("url")).fill_null("").alias("host"),

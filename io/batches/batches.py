@@ -17,7 +17,7 @@ import pyarrow as pa
 from ...policy.components.document_schema import DOCUMENTS
 from ...policy.components.kinds import KINDS, folders_of
 from ...policy.components.page_facts import unique_documents
-from ...policy.components.schema import FETCHLIST, FetchListRows, empty
+from ...policy.components.schema import FETCHLIST, FetchListRows, empty, to_frame
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.file_errors import MissingFile
@@ -71,11 +71,8 @@ def write_file(
 
 def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
     """Returns the smallest and the largest key of rows; (None, None) if there are no rows."""
-    import pyarrow.compute as pc  # late: it takes as long as pyarrow itself
-
-    table = rows.select("key").to_arrow() if isinstance(rows, pl.DataFrame) else rows
-    bounds = pc.min_max(table["key"])
-    return bounds["min"].as_py(), bounds["max"].as_py()
+    frame = rows if isinstance(rows, pl.DataFrame) else to_frame(rows.select(["key"]))
+    return frame.select(first=pl.col("key").min(), last=pl.col("key").max()).row(0)
 
 
 def batch_files(root: Folder, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:

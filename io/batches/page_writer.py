@@ -11,10 +11,9 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...policy.components.page_facts import was_requested
-from ...policy.components.schema import PAGES
+from ...policy.components.schema import PAGES, to_frame
 from ...web.base.clock import now_ms
 from ...web.base.memory import give_back
 from ...web.content.whole_bodies import BROKEN
@@ -210,22 +209,22 @@ def _one_value(value: bytes | None) -> pa.Array:
 def page_counts(groups: list[pa.Table]) -> dict[str, int]:
     """Counts pages, requests and cut bodies; pages by protocol status, and failures by reason."""
     counts = Counter(pages=sum(len(group) for group in groups))
-    failures = pa.array((FETCH_GONE, FETCH_RETRY), PAGES.field("fetch_status").type)
     for group in groups:
-        for entry in group.column("protocol_status").value_counts().to_pylist():
-            counts[f"protocol/{PROTOCOL_STATUS_NAMES[entry['values']]}"] += entry["counts"]
-        asked = pl.DataFrame(pl.from_arrow(group.select(["response_ms", "protocol_message"])))
-        counts["requests"] += asked.select(was_requested().sum()).item()
-        counts.update(_cuts(group))
-        failed = group.select(COUNTED_OF_PAGES).filter(pc.is_in(group["fetch_status"], failures))
-        counts.update(f"not_fetched/{why_not(row)}" for row in failed.to_pylist())
+        pages = to_frame(group.select(COUNTED_OF_PAGES))
+        for status, number in pages.group_by("protocol_status").len().iter_rows():
+            counts[f"protocol/{PROTOCOL_STATUS_NAMES[status]}"] += number
+        counts["requests"] += pages.select(was_requested().sum()).item()
+        counts.update(_cuts(pages))
+        failed = pages.filter(pl.col("fetch_status").is_in((FETCH_GONE, FETCH_RETRY)))
+        counts.update(f"not_fetched/{why_not(row)}" for row in failed.iter_rows(named=True))
     return +counts
 
 
-def _cuts(group: pa.Table) -> Iterator[str]:
+def _cuts(pages: pl.DataFrame) -> Iterator[str]:
     """Yields the count of each page that was cut at a limit of its length, or that broke off."""
-    pages = group.select(COUNTED_OF_PAGES).filter(pc.equal(group["fetch_status"], FETCH_SUCCESS))
-    for page in pages.filter(pc.is_valid(pages["truncated"])).to_pylist():
+    fetched = pl.col("fetch_status") == FETCH_SUCCESS
+    cut = pages.filter(fetched, pl.col("truncated").is_not_null())
+    for page in cut.iter_rows(named=True):
         if page["truncated"] == "length":
             yield f"truncated/{limit_of(page['content_type'])}"
         elif page["truncated"] in BROKEN:

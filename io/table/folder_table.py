@@ -181,15 +181,13 @@ class FolderTable(WebTable):
     def find_in_frames(
         self, component: str, all_tablets: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
-        import pyarrow.compute as pc  # late: it takes as long as pyarrow itself
-
-        schema, sought = kind_of(component).schema, keys.to_arrow()
+        schema, are_sought = kind_of(component).schema, has_keys(keys)
         # The base first, then its runs, oldest first: the last row of a key counts.
         paths = (path for tablet in tablets_of_keys(all_tablets, keys) for path in tablet.paths)
         for path in paths:
             for rows in batches(self / path, schema, columns):
-                if len(matches := rows.filter(pc.is_in(rows["key"], sought))):
-                    yield to_frame(matches)
+                if len(matches := to_frame(rows).filter(are_sought)):
+                    yield to_frame(matches.to_arrow())  # a copy, which keeps no texts of other rows
 
     def read_ranges(
         self,

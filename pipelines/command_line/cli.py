@@ -31,6 +31,7 @@ from ..as_in_nutch.nutch_grammar import answer_to, find_command, may_be_nutch_li
 from ..base.command import CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
+from ..running.beam_import import deferred_connectors
 from .arguments import (
     beam_parser,
     command_options,
@@ -153,7 +154,8 @@ def load(command: str) -> CommandModule:
     """Imports the module of a command."""
     # By name, never run as __main__: its definitions then pickle as
     # nutbeam.pipelines.MODULE.NAME, which a worker can import.
-    module = importlib.import_module(COMMANDS[command].file)
+    with deferred_connectors():
+        module = importlib.import_module(COMMANDS[command].file)
     _, _, parts = COMMANDS[command].module.partition(":")
     return cast(CommandModule, getattr(module, parts) if parts else module)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from ...web.base.options import option, shared_option
-from ...web.pages.metadata import TYPE_FOUND
+from ...web.content.content_type import TYPE_FOUND
 from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
 from ..base.key_columns import from_keys

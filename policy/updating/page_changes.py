@@ -217,8 +217,8 @@ def _part_events(parts: DocumentRows, facts: PageFacts) -> EventRows:
     """Returns an event for each part that is a document."""
     return parts.select(
         *("key", "fetch_time", "content_type", "signature", "parse_status", "usage"),
-        fetch_status=pl.lit(FETCH_SUCCESS),
-        protocol_status=pl.lit(SUCCESS),
+        fetch_status=pl.lit(FETCH_SUCCESS, pl.UInt8),
+        protocol_status=pl.lit(SUCCESS, pl.UInt8),
         batch_id=pl.lit(facts.origin.batch),
         document=pl.lit(facts.origin.document, pl.String),
         part=pl.lit(True),

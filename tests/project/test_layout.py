@@ -114,6 +114,7 @@ IMPORTS_WHAT_IS_GIVEN = {
     "pipelines/running/job_failures.py",
     "pipelines/launch/runner_checks.py",
     "pipelines/running/arrival.py",
+    "pipelines/running/beam_import.py",
     "pipelines/running/one_worker.py",
     "web/base/imports.py",
 }

@@ -22,6 +22,8 @@ PLAIN_TEXT = "text/plain"
 # What an entry of a sitemap may link to beside its page.
 ALTERNATE, IMAGE, VIDEO = "alternate", "image", "video"
 LINK_KINDS = (ALTERNATE, IMAGE, VIDEO)
+# Name of metadata: the type that the bytes of a document show, if its header has another one or none.
+TYPE_FOUND = "type_found"
 
 # RFC 9110 8.3.1: type "/" subtype, both tokens.
 _MIME = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)

@@ -17,8 +17,6 @@ _MAX_JSON_LD_CHARS = 65_536
 _MAX_JSON_LD_BLOCKS = 20
 _MAX_URL_CHARS = 4_096
 
-# The type that the bytes of a document show, if its header has another one or none.
-TYPE_FOUND = "type_found"
 _METAS = frozenset({"author", "description", "generator", "keywords"})
 _META_PREFIXES = ("article:", "dc.", "dcterms.", "og:", "twitter:")
 # Names of meta elements that declare the language of their page.

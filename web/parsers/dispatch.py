@@ -9,11 +9,18 @@ from collections.abc import Callable
 from typing import cast
 
 from ..content.charset import is_text
-from ..content.content_type import ATOM, RSS, SITEMAP, SITEMAP_INDEX, sniff, type_of_name
+from ..content.content_type import (
+    ATOM,
+    RSS,
+    SITEMAP,
+    SITEMAP_INDEX,
+    TYPE_FOUND,
+    sniff,
+    type_of_name,
+)
 from ..content.magic import without_junk
 from ..content.whole_bodies import unpack_gzip
 from ..pages.language import detect_language, settle_language
-from ..pages.metadata import TYPE_FOUND
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 

@@ -13,7 +13,6 @@ with ``--keep_bodies`` old bodies. It skips tablets that another job has changed
 under way that changes tablets.
 """
 
-import dataclasses
 import functools
 import itertools
 import logging
@@ -55,6 +54,7 @@ from ..transforms.elements.chunks import Chunk
 from ..transforms.for_each import ForEach, Spread, TabletItem, with_address
 from ..transforms.operations import Begin, Finish
 from ..transforms.tickets import Ticket
+from ..web.base.dataclass import dataclass
 from ..web.base.errors import UsageError, UserError
 from ..web.base.options import option, seconds
 from ..web.base.progress import PROGRESS
@@ -71,7 +71,7 @@ _SMALL_FILES = 1_000_000  # lists, manifests and records of a job take less, byt
 REFERRING = {"state": tuple(STATE_FILES)}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(RetentionOptions, JobOptions):
     """Options of compact."""
 
@@ -102,7 +102,7 @@ class Options(RetentionOptions, JobOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Folding:
     """Tablets that are rewritten together."""
 
@@ -111,7 +111,7 @@ class Folding:
     group: tuple[Tablet, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Merging:
     """Shards of an index that are merged; ``every`` are all of the index."""
 

@@ -60,6 +60,7 @@ from ..transforms.operations import Begin, Commit
 from ..transforms.partition import grouped_by_hash, partitions_of_rows
 from ..transforms.tickets import Ticket, phase_of
 from ..transforms.wiring.display import Displayed
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
@@ -72,7 +73,7 @@ _ROW_BYTES = 200  # size of a row in the shuffle
 _STATE = "state"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(DedupOptions, BatchOptions):
     """Options of dedup."""
 
@@ -84,7 +85,7 @@ class Options(DedupOptions, BatchOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TabletToProbe:
     """A tablet of the state to probe.
 

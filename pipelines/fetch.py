@@ -10,7 +10,6 @@ adopts these files and does not request their pages.
 """
 
 import contextlib
-import dataclasses
 import functools
 import time
 from collections.abc import Iterator, Sequence
@@ -50,6 +49,7 @@ from ..transforms.operations import Begin, Commit
 from ..transforms.parsing import ParsePagesOptions, parser_of
 from ..transforms.tickets import Ticket
 from ..transforms.wiring.metrics import Throttling
+from ..web.base.dataclass import dataclass
 from ..web.base.joined_options import joined_options
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS
@@ -112,7 +112,7 @@ class Options(FetchBatchOptions, BatchOptions):
     """Options of fetch."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Partition:
     """The hosts that one engine fetches.
 

@@ -64,6 +64,7 @@ from ..transforms.operations import Begin, Commit
 from ..transforms.partition import partitions_of_rows
 from ..transforms.tickets import Ticket
 from ..transforms.wiring.display import Displayed
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
@@ -88,14 +89,14 @@ ENDED_LINKS = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
 RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(FilterOptions, JobOptions):
     """Options of filterdb."""
 
     dry_run: bool = option(False, "Change nothing: count what would be done, and show examples.")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Filtering:
     """How the rows of a tablet are filtered.
 

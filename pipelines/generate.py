@@ -44,6 +44,7 @@ from ..transforms.operations import Begin, Commit, Together
 from ..transforms.partition import GroupByHost, grouped_by_hash
 from ..transforms.tickets import Ticket
 from ..transforms.wiring.display import Displayed
+from ..web.base.dataclass import dataclass
 from ..web.base.joined_options import joined_options
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.generate_candidates import CHOSEN_COLUMNS, rows_may_be_due
@@ -82,7 +83,7 @@ class Options(LocateOptions, CheckedScoringOptions, TargetOptions, JobOptions):
     """Options of generate."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Criteria:
     """Decides which rows are chosen: a threshold, and a last row for each group in several tablets.
 
@@ -101,7 +102,7 @@ class Criteria:
     files: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LimitedGroups:
     """The best rows of groups in several tablets: their last rows, as in Criteria, and their summary."""
 

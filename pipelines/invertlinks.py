@@ -9,7 +9,6 @@
 A link of a document before that the new document has, too, lives on. So no documents are compared.
 """
 
-import dataclasses
 import functools
 import random
 from collections.abc import Iterator
@@ -49,6 +48,7 @@ from ..transforms.elements.chunks import Chunk, named_chunks
 from ..transforms.for_each import REPORTS, TabletItem
 from ..transforms.operations import Begin
 from ..transforms.tickets import Ticket
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
@@ -61,7 +61,7 @@ ARGUMENTS = (TABLE,)
 _TURNS = 16
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(InvertTableOptions, BatchOptions):
     """Options of invertlinks."""
 

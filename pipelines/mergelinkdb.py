@@ -22,6 +22,7 @@ from ..transforms.elements.chunks import named_chunks
 from ..transforms.for_each import REPORTS
 from ..transforms.operations import Begin
 from ..transforms.tickets import Ticket
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
@@ -36,7 +37,7 @@ from .views.reading_job import Reading
 ARGUMENTS = (TABLE, Argument("others", "Tables whose links are merged.", nargs="+"))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(CheckedUrlOptions, JobOptions):
     """Options of mergelinkdb."""
 

@@ -14,6 +14,7 @@ from ..io.snapshots.rounds import stop_file
 from ..io.table.opening import open_table
 from ..policy.generating.selection import GenerateOptions
 from ..policy.inlinks.edges import LINKS_COMPONENT
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, invertlinks, parse, update
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
@@ -30,7 +31,7 @@ ARGUMENTS = (TABLE,)
 FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(RoundOptions):
     """Options of next: those of all phases."""
 

@@ -8,7 +8,6 @@
 It can commit while other jobs run: see ``io/upkeep/purge.py``.
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterator
 from typing import Any
@@ -28,6 +27,7 @@ from ..policy.purging import block_names, purge_of, unblock_names
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish
 from ..transforms.tickets import Ticket
+from ..web.base.dataclass import dataclass
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -42,7 +42,7 @@ from .launch.job_options import JobOptions
 ARGUMENTS = (TABLE,)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(JobOptions):
     """Options of purge."""
 

@@ -2,13 +2,14 @@
 
 import dataclasses
 
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option, seconds
 from .base.command import Argument, Invocation, configuration
 
 ARGUMENTS: tuple[Argument, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of the simulated web; the same values give the same web."""
 

@@ -1,10 +1,10 @@
 """Chooses which text of pages a reader gets: all of it, or their main content."""
 
-import dataclasses
 from collections.abc import Sequence
 
 import polars as pl
 
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option
 from ..web.pages.main_part import TextParts, cut_spans, cut_text
 from .span_lists import SpanLists, spans_of_blocks
@@ -12,7 +12,7 @@ from .span_lists import SpanLists, spans_of_blocks
 MAIN, ALL = "main", "all"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TextOptions:
     """Options of which text counts."""
 

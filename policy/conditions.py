@@ -3,7 +3,6 @@
 The names in expressions are documented columns of a component, as users see them.
 """
 
-import dataclasses
 import functools
 import re
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from collections.abc import Iterable
 import polars as pl
 import pyarrow as pa
 
+from ..web.base.dataclass import dataclass
 from ..web.base.option_checks import Launch
 from ..web.base.options import option
 from .base.key_columns import from_keys, host_keys, host_names
@@ -118,7 +118,7 @@ def _hosts(keys: pl.Series) -> pl.Series:
     return host_names(host_keys(keys))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ExprOptions:
     """The option of commands that choose rows by an expression."""
 
@@ -167,7 +167,7 @@ def _compile_condition(text: str, columns: Columns, now: int) -> Expression:
         raise ValueError(f"--expr: {error}") from error
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RowOptions(ExprOptions):
     """Options that choose rows; a row must meet all that are given."""
 

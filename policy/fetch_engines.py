@@ -4,9 +4,9 @@ One process has one interpreter. An engine takes a fifth to a third of the CPU t
 that parse take the rest: so beyond some cores one engine cannot feed all of these.
 """
 
-import dataclasses
 import math
 
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option
 
 # One engine feeds the processes that parse on this many cores; benchmarks/cores.py measures both.
@@ -18,7 +18,7 @@ _SHARE = 4
 URLS_PER_ENGINE = 10_000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class EngineOptions:
     """Option of the fetch engines on one machine."""
 

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from ..web.base.columns import each_once
+from ..web.base.dataclass import dataclass
 from ..web.base.safe_json import read_json
 from ..web.exchange.status import PROTOCOL_STATUS_NAMES
 from ..web.urls.domains import registered_domain, suffix_and_domain
@@ -36,7 +37,7 @@ FETCHED_PAGES, UNFETCHED_PAGES = "FETCHED", "UNFETCHED"
 KEY, WHICH, NUMBER = "key", "which", "number"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Digest:
     """Numbers in ascending order, and how often each is there.
 

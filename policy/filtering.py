@@ -4,7 +4,6 @@ A URL that the rules refuse is dropped. A URL that is now normalized to another 
 the table has that one already, the two rows become one.
 """
 
-import dataclasses
 from collections import Counter
 from typing import NamedTuple, TypeAlias
 
@@ -12,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..web.base.columns import reason_if
+from ..web.base.dataclass import dataclass
 from ..web.base.joined_options import joined_options
 from ..web.base.options import option
 from ..web.rules.url_options import PLUGIN_FAULTS
@@ -43,7 +43,7 @@ BODY_COLUMNS = ("signature", "simhash", "etag", "last_modified", "modified_time"
 _OF_ALL = ("key", "distance", "last_inlink_day", "cash", *BODY_COLUMNS)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DropOptions(OrphanOptions):
     """Options of dropping URLs by their status and age."""
 

@@ -1,10 +1,10 @@
 """Makes pages as users see them: rows of the state with the newest text of each URL."""
 
-import dataclasses
 from collections.abc import Collection, Iterable
 
 import polars as pl
 
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option
 from ..web.pages.markdown import markdown_of
 from ..web.urls.row_keys import from_key
@@ -26,7 +26,7 @@ _OF_BODIES = ("headers", "body")
 _MADE_OF = {"links": ("outlinks",), MARKDOWN_COLUMN.name: ("text", "blocks")}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class MarkdownOptions:
     """Options of Markdown."""
 
@@ -38,7 +38,7 @@ class MarkdownOptions:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PageChoice:
     """Which pages a reader wants.
 

@@ -5,13 +5,13 @@ contain it. The content of other pages (body, text, title, anchors) stays. The d
 columns say which is which; a column that is not declared is searched as a key and as a text.
 """
 
-import dataclasses
 import re
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
+from ..web.base.dataclass import dataclass
 from ..web.urls.row_keys import from_host_key, from_key
 from .components.blocklist import Blocklist, Names, blocklist_of
 from .components.columns import Column, Form, Purged
@@ -49,7 +49,7 @@ def pattern_of_names(names: Names) -> str:
     return "(?im)" + "|".join(parts)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Purge:
     """Removes blocked rows, and blocked names from other rows; counts both.
 

@@ -1,11 +1,11 @@
 """Decides which links a crawl follows: by default those to the domains of its seeds, and no traps."""
 
-import dataclasses
 from typing import TypeAlias
 
 import polars as pl
 
 from ..web.base.columns import nulls, put, reason_if
+from ..web.base.dataclass import dataclass
 from ..web.base.joined_options import joined_options
 from ..web.base.options import option
 from ..web.rules.url_rules import CheckedUrlOptions, Scope, UrlRules
@@ -20,7 +20,7 @@ TargetRows: TypeAlias = pl.DataFrame  # a row per link: see ``judge``
 _FILE = ":file"  # start of row keys of file: URLs
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScopeOptions:
     """Options of the scope of a crawl."""
 
@@ -44,7 +44,7 @@ class ScopeOptions:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TrapOptions:
     """Limits of links that look like links of a crawler trap."""
 

@@ -1,10 +1,10 @@
 """Adds seeds to the rows of the state: Nutch's inject. New rows, also of sitemaps."""
 
-import dataclasses
 from typing import NamedTuple
 
 import polars as pl
 
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option
 from .components.schema import STATE, SeedRows, StateRows, Status, conform_frame
 from .schedules.schedule import ScheduleOptions
@@ -13,7 +13,7 @@ from .scoring.scoring import ScoringOptions
 from .scoring.scorings import OPIC, Scorings
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SeedOptions(ScheduleOptions, ScoringOptions):
     """Options of the scores of seeds, and of URLs that are already in the table."""
 

@@ -4,13 +4,13 @@ The budgets need many URLs: they are checked when update adds new URLs to the ta
 only one URL, except the depth, are in ``scope``. Each URL that is left out has a reason.
 """
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import polars as pl
 
 from ..web.base.columns import falses, number_in
+from ..web.base.dataclass import dataclass
 from ..web.base.options import option
 from ..web.urls.domains import registered_domain
 from ..web.urls.row_keys import from_host_key
@@ -20,7 +20,7 @@ from .components.schema import ChangeRows
 NewUrlRows: TypeAlias = pl.DataFrame  # ``key``, ``inlink_score`` of URLs without a row
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DepthOptions:
     """Options of the depth to which links are followed."""
 
@@ -32,7 +32,7 @@ class DepthOptions:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BudgetOptions:
     """Limits of the number of URLs that one update adds to the table."""
 

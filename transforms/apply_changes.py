@@ -19,6 +19,7 @@ from ..io.tablets.written import Written
 from ..policy.components.schema import StateRows, empty, to_frame
 from ..policy.hosting.hosts import COUNTED_OF_STATE, changed_counts, merge_hosts
 from ..policy.hosting.merit import DomainRoom, Merits, domains_of_new_urls
+from ..web.base.dataclass import dataclass
 from .elements.chunks import Chunk
 from .for_each import REPORTS, ForEach, with_address
 from .operations import Commit, Together
@@ -31,7 +32,7 @@ _ALL = ("", 0)  # key of the whole plan
 _Change = tuple[str, Chunk]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Target:
     """A component to change, and how changes are applied to it.
 
@@ -47,7 +48,7 @@ class Target:
     places: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Plan:
     """The key ranges of each component for one operation."""
 

@@ -18,6 +18,7 @@ from ..policy.components.schema import MAX_DELAY, TEXT, columns, conform, to_fra
 from ..web.base.agent import require_agent
 from ..web.base.clock import now_ms
 from ..web.base.columns import reason_if
+from ..web.base.dataclass import dataclass
 from ..web.base.joined_options import joined_options
 from ..web.base.options import seconds
 from ..web.clients.aio_client import client_of
@@ -300,7 +301,7 @@ def in_time_left(options: _Options, until: int | None) -> _Options:
     return dataclasses.replace(options, fetch_time_limit=limit)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LeaseOptions:
     """Options of waiting for another fetch."""
 

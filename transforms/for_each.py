@@ -12,6 +12,7 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.components.schema import to_frame
+from ..web.base.dataclass import dataclass
 from ..web.base.progress import PROGRESS
 from .elements.chunks import Chunk
 from .wiring.display import Displayed
@@ -98,7 +99,7 @@ def _ungroup(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:
         yield grouped[0], item
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Part:
     """An item; the first has the number of items, which is 0 if there are none."""
 
@@ -153,7 +154,7 @@ def _operation_of(item: Any) -> Operation | None:
     return operation if isinstance(operation, Operation) else None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TabletItem:
     """A tablet of a component, as an item of work."""
 

@@ -12,6 +12,7 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written
 from ..policy.parsing.documents import DocumentOptions
+from ..web.base.dataclass import dataclass
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlRules
 from .elements.chunk_flow import tagged_chunks
@@ -32,7 +33,7 @@ PAGE_FILES = "Files"
 _NEEDED = {"url": ["url"], "body": ["body"]}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PageFile:
     """One file of pages of an operation's batch."""
 

@@ -22,6 +22,7 @@ from ..policy.page_rows import with_urls
 from ..policy.parsing.documents import NEEDED, DocumentOptions, documents_of, load_parse_rules
 from ..policy.parsing.parse_results import status_text
 from ..web.base.columns import reason_if
+from ..web.base.dataclass import dataclass
 from ..web.base.joined_options import joined_options
 from ..web.base.options import option
 from ..web.content.whole_bodies import WHOLE
@@ -44,7 +45,7 @@ _TAKEN = pa.schema(
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PoolOptions:
     """Options of the processes that parse."""
 

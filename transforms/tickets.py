@@ -10,6 +10,7 @@ from ..io.snapshots.operations import Operation, begin, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..policy.components.vocabulary import PHASES, UPDATED_PHASE
 from ..web.base.clock import now_ms
+from ..web.base.dataclass import dataclass
 from ..web.base.errors import NothingToDo, UserError
 from .wiring.phase_logs import log_start
 
@@ -17,7 +18,7 @@ from .wiring.phase_logs import log_start
 COMMANDS_OF_JOBS = {"update": "updatedb"}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Ticket:
     """Starts a job inside a pipeline; each job outputs one for the next job.
 

@@ -18,6 +18,7 @@ from ...web.archives.page_records import CapturedContent
 from ...web.archives.warc_options import GZIP
 from ...web.archives.warc_records import RESOURCE, RESPONSE, REVISIT, WarcRecord, encode_record
 from ...web.archives.wat import RecordPlace, encode_derived
+from ...web.base.dataclass import dataclass
 from ..storage.files import creating
 from ..storage.places import Place
 
@@ -26,7 +27,7 @@ _AHEAD_BYTES = 64 << 20
 _ROWS = 100_000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RecordGroup:
     """Records that stay together in a file.
 

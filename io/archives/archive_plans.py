@@ -6,7 +6,6 @@ the next one: it finds the plan, writes the parts that lack a receipt again, und
 and with the same bytes, and no record is there twice.
 """
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -15,6 +14,7 @@ from typing import Any
 
 from ...web.archives.warc_options import WARC_ENDINGS
 from ...web.archives.warc_records import timestamp14
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.table_names import checked_part
@@ -40,7 +40,7 @@ WET_FOLDER, WAT_FOLDER = "wet", "wat"
 _INDEXES, _COLUMNAR, _HOST_INDEX = "indexes", "columnar", "host_index"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ArchivePlan:
     """How a batch is written.
 
@@ -61,7 +61,7 @@ class ArchivePlan:
     parts: tuple[tuple[str, ...], ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ArchiveFolder:
     """The folder of an archive.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
+from ...web.base.dataclass import dataclass
 from ..parsing.parse_pool import Parsed, ParsePool
 from ..parsing.parse_worker import Job, ParseTask
 from ..storage.parquet_files import row_group_count
@@ -26,7 +27,7 @@ PUMP_SECONDS = 0.02
 AHEAD_BYTES = 64 << 20
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Parser:
     """The processes that parse pages, and what they do.
 

@@ -1,12 +1,12 @@
 """What a batch says about links: its documents, and those that they supersede."""
 
-import dataclasses
 from collections.abc import Iterator
 
 import polars as pl
 
 from ...policy.components.link_rows import EDGES_OF
 from ...policy.components.schema import OUTCOME, Status, empty, to_frame
+from ...web.base.dataclass import dataclass
 from ..snapshots.lineage import lineage
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
@@ -26,7 +26,7 @@ _BATCH = r"^batches/([^/]+)/"
 _NEAR = 32
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NewDocuments:
     """A file of documents of the batch; with ``probe`` the state says which are the newest."""
 
@@ -35,7 +35,7 @@ class NewDocuments:
     probe: bool
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class OldDocuments:
     """A file of documents that were there before the batch, under the name that rows have."""
 

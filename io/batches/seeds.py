@@ -1,6 +1,5 @@
 """Reads seed lists: one URL per line, then Nutch's ``name=value`` pieces after tabs."""
 
-import dataclasses
 import itertools
 import logging
 from collections import Counter
@@ -13,6 +12,7 @@ import pyarrow as pa
 from ...policy.components.rule_counts import by_rule
 from ...policy.components.schema import FETCH_DELAY, MAX_DELAY, SEEDS, columns, conform, to_frame
 from ...web.base.columns import put
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.wording import quote_value
 from ...web.rules.url_rules import UrlRules
@@ -50,7 +50,7 @@ _FIELDS: dict[str, tuple[str, Callable[[str], float], float, float]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SeedSource:
     """A source of seeds: URLs, or one file.
 

@@ -4,7 +4,6 @@ An attempt at a partition writes a part every half a minute. If it dies, the nex
 operation takes over its parts, and requests only the sitemaps of other sources.
 """
 
-import dataclasses
 import hashlib
 import io
 import json
@@ -16,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.schema import HOSTS, conform_frame
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..snapshots.operations import Operation
@@ -47,7 +47,7 @@ class SitemapPart(NamedTuple):
     elsewhere: pl.DataFrame
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SitemapParts:
     """The parts of a partition of an operation.
 

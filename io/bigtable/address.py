@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 
 _SCHEME = "bigtable://"
@@ -25,7 +26,7 @@ _PARAMETERS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BigtableAddress:
     """The address of a table in Bigtable.
 

@@ -1,6 +1,5 @@
 """Creates, describes and drops the table in Bigtable that holds a web table."""
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -11,6 +10,7 @@ from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports imp
 )
 
 from ...policy.components.kinds import kinds_in_rows
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError
 from ..storage.place_addresses import place_of
 from .address import BigtableAddress
@@ -22,7 +22,7 @@ from .request_parts import VERSIONS
 from .snapshot_log import SnapshotLog, settings_of_table
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Description:
     """The settings and the state of a table.
 

@@ -5,7 +5,6 @@ their order, the versions of the schema, and the column family. So the layouts o
 follow: columns of fixed size in the order of the schema, then the others in that order.
 """
 
-import dataclasses
 import functools
 import re
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from ...policy.components.declaration import Kind, RowLayout
 from ...policy.components.kinds import KINDS, kinds_in_rows
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from .packed_values import can_pack, is_number
 
@@ -26,7 +26,7 @@ _MOST_COLUMNS = 64  # bits of ``present``
 _IN_FIRST_TABLES = ("state", "hosts")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Layout:
     """One version of the layout of a cell.
 
@@ -48,7 +48,7 @@ class Layout:
         return (*((self.due,) if self.due else ()), *self.fixed, *self.variable)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CellKind:
     """A component of the web table whose rows are packed cells.
 

@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 
+from ...web.base.dataclass import dataclass
 from ..storage.table_sizes import table_sizes
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import host_start
@@ -17,7 +18,7 @@ from ..tablets.tablets import host_start
 Samples = list[tuple[bytes, int]]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class KeyRange:
     """Row keys from ``low`` (inclusive) to ``high`` (exclusive); None is no limit."""
 

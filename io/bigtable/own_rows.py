@@ -4,7 +4,6 @@ They are in the same table as the rows of the crawl. Their keys begin with a zer
 of URLs and hosts never do. Their cells are in a family that keeps one version.
 """
 
-import dataclasses
 import json
 import secrets
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 from google.api_core import exceptions as errors
 from google.cloud.bigtable_v2 import types
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.safe_json import read_json
 from ..disk.record_checks import WRITER, check_format, this_version
@@ -28,7 +28,7 @@ _BY = b"by"
 Cells = dict[bytes, bytes]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ManifestHead:
     """The content of the manifest row.
 
@@ -54,7 +54,7 @@ class ManifestHead:
         return self.snapshot - 1 if self.applying else self.snapshot
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Settings:
     """Settings that were chosen when the table was created.
 

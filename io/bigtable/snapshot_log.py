@@ -25,6 +25,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..disk.table_names import checked_name
 from ..storage.file_errors import SnapshotTooOld, note_address
@@ -55,7 +56,7 @@ _COMMIT, _RECORD, _REDO, _SETTINGS = b"commit", b"record", b"redo", b"settings"
 _OLDEST = b"oldest"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ChangedFile:
     """An immutable file of changes.
 

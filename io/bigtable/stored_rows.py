@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import conform, conform_frame, empty, to_frame
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups
@@ -34,7 +35,7 @@ DELETED, PURGED = "deleted", "purged"
 _KEYS = pa.schema([pa.field("key", pa.large_string())])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WrittenChanges:
     """A file of changes, and counts of the rows that were left out.
 
@@ -130,7 +131,7 @@ def _write(root: Place, folder: str, table: pa.Table, fresh: int) -> DataFile:
         return close_file(root, writer, first=first, last=last, fresh=fresh)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BigtableRows:
     """The rows of a component, as of a snapshot.
 

@@ -33,6 +33,7 @@ from ...policy.components.graph_schema import (
     unpack_piece,
 )
 from ...policy.components.kinds import KINDS
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import NothingToDo, UserError
 from ...web.base.safe_json import json_object
 from ..snapshots.pinned import Pinned
@@ -62,7 +63,7 @@ def _damage(path: Place) -> Iterator[None]:
         raise unreadable(path, error) from error
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Receipt:
     """What a block reports after a round.
 
@@ -81,7 +82,7 @@ class Receipt:
     ended: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RoundFiles:
     """The folder of a ranking.
 
@@ -153,7 +154,7 @@ def remove_rounds(root: Folder, level: str) -> None:
             (root / f"{level}_ranks/{name}").remove_tree()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class StoredGraph:
     """A graph of a snapshot.
 

@@ -7,7 +7,6 @@ Pages whose documents a writer has refused have dead letters, which are files of
 """
 
 import abc
-import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator
 
@@ -24,6 +23,7 @@ from ...policy.components.index_schema import (
 )
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import empty
+from ...web.base.dataclass import dataclass
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import Operation
 from ..storage.file_errors import unreadable
@@ -43,7 +43,7 @@ _INTENTS_AT_ONCE = 64 << 20  # bytes of keys of unfinished runs that one item lo
 _KEYS_AT_ONCE, _SEED = 50_000, 17
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CandidateItem(abc.ABC):
     """One item of work of a run: something that has pages which may be sent.
 
@@ -60,12 +60,12 @@ class CandidateItem(abc.ABC):
         """Yields what is known of the pages of the item, in pieces."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _TabletCandidateItem(CandidateItem):
     tablet: Tablet
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Changed(_TabletCandidateItem):
     """A tablet of the state, whose rows may have changed since the index was written.
 
@@ -88,7 +88,7 @@ class Changed(_TabletCandidateItem):
             yield CandidateFacts(CandidateKind.CHANGED, rows.select(STATE_READ), journal)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Removed(_TabletCandidateItem):
     """A tablet of the journal, some of whose pages may have left the table.
 
@@ -139,7 +139,7 @@ class IndexedPages(_TabletCandidateItem):
                 yield CandidateFacts(CandidateKind.INDEXED, state_rows, journal)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Unfinished(CandidateItem):
     """Pages that runs have begun to send that never committed: a server may have them.
 
@@ -169,7 +169,7 @@ class Unfinished(CandidateItem):
         return pl.concat(sent).group_by("key").agg(pl.col("committed").all()).sort("key")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RefusedPages(CandidateItem):
     """Files of dead letters, whose pages are sent again if they have not changed.
 

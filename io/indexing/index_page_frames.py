@@ -4,7 +4,6 @@ A page may have 10,000 inlinks, and a part of an index has many pages. So the li
 are read at a time, and a frame of these pages is passed on.
 """
 
-import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator
 
@@ -17,6 +16,7 @@ from ...policy.components.index_schema import INDEX_PAGES, CandidateRows, IndexP
 from ...policy.components.kinds import KINDS
 from ...policy.components.link_rows import INLINKS, range_of_target
 from ...policy.components.schema import PAGES, conform, empty, to_frame
+from ...web.base.dataclass import dataclass
 from ..batches.batches import documents_with_keys, named_rows
 from ..reading.inlinks import by_target
 from ..snapshots.pinned import Pinned
@@ -40,7 +40,7 @@ MOST_LINKS = 50_000  # links in one frame, unless a single page has more
 LONGEST_TEXT = 8 << 20
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PageNeeds:
     """What is read of pages besides what all index filters get.
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from ...policy.components.index_routes import IndexRoutes, WriterRule
 from ...policy.components.index_schema import INDEX_RUNS, index_component
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..disk.record_checks import check_count
 from ..disk.table_names import checked_part
@@ -31,7 +32,7 @@ from .run_receipts import RunReceipts
 from .writer_kinds import open_writer, writer_class
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LastRun:
     """The operation that was the last to write an index. All fields are empty for a new index.
 
@@ -59,7 +60,7 @@ class LastRun:
         return dict(zip(self.writers, self.places, strict=False)).get(name, "")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class IndexRun:
     """One run of the job.
 
@@ -264,7 +265,7 @@ def _read_last_run(table: Folder, manifest: Manifest, index: str) -> LastRun:
         raise UserError(f"record of index {index!r} is damaged: {error}"[:300]) from error
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _History:
     """What the history says since the last run.
 

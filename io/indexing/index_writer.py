@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.wording import quote_value
 from ..table.web_table import WebTable
@@ -21,7 +22,7 @@ from ..tablets.file_lists import DataFile
 NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class IndexTarget:
     """The parameters of a writer for one part of the work; can be pickled.
 
@@ -52,7 +53,7 @@ class IndexTarget:
 REFUSED_DOCUMENTS = pl.Schema({"id": pl.String, "reason": pl.String, "document": pl.String})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WriteResult:
     """What a writer has done.
 

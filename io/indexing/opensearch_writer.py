@@ -4,7 +4,6 @@ The name of an index on the server is an alias; the index itself is called ``NAM
 rebuild writes into a new one, and then the alias is moved to it in one step.
 """
 
-import dataclasses
 import functools
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError
 from ...web.base.safe_json import json_object
 from ...web.base.wording import quote_value
@@ -41,7 +41,7 @@ _OLDEST = {"opensearch": (1, 0), "elasticsearch": (7, 0)}
 _ALIASES_REQUIRED = (7, 10)  # the version of Elasticsearch that knows require_alias
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Server:
     """What a server says about itself.
 

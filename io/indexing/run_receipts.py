@@ -9,7 +9,6 @@ nothing is known, so the next run builds the index again.
 """
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import io
@@ -21,6 +20,7 @@ from typing import Any
 import polars as pl
 
 from ...policy.components.index_schema import INDEXED, JournalRows, index_component
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.safe_json import read_json
 from ..disk.record_checks import check_number
@@ -50,7 +50,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 _LONGEST_PART_MS = 600_000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PartDone:
     """What a part has done.
 
@@ -83,7 +83,7 @@ def is_mark(path: Place) -> bool:
     return path.name == _LOST and path.parent.name == _RECEIPTS
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Intent:
     """A part of an unfinished run.
 
@@ -98,7 +98,7 @@ class Intent:
     committed: bool
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RunReceipts:
     """The receipts of a run of an index, and of those before it.
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.terminal import Relay
 from ..storage.arrow_files import read_arrow, write_arrow
@@ -45,7 +46,7 @@ class ParserDied(UserError):
     """A job's process died or took too long twice, but not while it parsed one page."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Parsed:
     """The result of a job.
 

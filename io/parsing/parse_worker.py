@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules
 from ...web.plugins.plugin_calls import report_calls
@@ -63,7 +64,7 @@ class ParseTask(NamedTuple):
     page_timeout: float
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Job:
     """Message: some pages of one file to parse.
 
@@ -94,14 +95,14 @@ class Job:
     size: int = 0
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Begun:
     """Message: the pages of a job are read; has the number of rows."""
 
     rows: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Done:
     """Message: a slice of a job is done; has its documents and counts.
 
@@ -116,7 +117,7 @@ class Done:
     counts: dict[str, int]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Call:
     """Message: a plug-in begins or ends its work on a row.
 

@@ -4,11 +4,11 @@ A machine may run several workers: Flink starts one for each TaskManager, Datafl
 They share its cores and its memory, or those of their container.
 """
 
-import dataclasses
 import math
 import resource
 from pathlib import Path
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.machine import usable_cores, usable_memory
 
@@ -26,7 +26,7 @@ _SHARE = 2
 _beside = 1
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ParserLimits:
     """What the processes that parse may use together.
 

@@ -1,11 +1,11 @@
 """Reads the history of a row of the state: its values in the snapshots that are kept."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..snapshots.lineage import lineage
 from ..snapshots.manifest import Manifest
@@ -17,7 +17,7 @@ _STATE = "state"
 _MOST = 20
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Version:
     """The values of a row from one snapshot on.
 

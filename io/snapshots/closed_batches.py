@@ -10,7 +10,6 @@ Readers see all entries as one mapping, ``Listed``, which reads a list when one 
 needed.
 """
 
-import dataclasses
 import functools
 import json
 import zlib
@@ -18,6 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Generic, TypeVar
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import (
@@ -51,7 +51,7 @@ _FORMAT = 1
 ListedEntry = TypeVar("ListedEntry")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BatchList:
     """A manifest's entry for a list of closed batches.
 
@@ -98,7 +98,7 @@ def batch_lists_of(records: Iterable[Mapping[str, Any]]) -> tuple[BatchList, ...
     return tuple(lists)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ClosedBatches:
     """The lists that a manifest names.
 

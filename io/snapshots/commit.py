@@ -11,6 +11,7 @@ from typing import Any
 
 from ...policy.components.rule_counts import cap_rule_counts
 from ...web.base.clock import TOLERANCE_MS
+from ...web.base.dataclass import dataclass
 from ..storage.file_errors import BatchMovedOn, ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files, sync_lists
@@ -23,7 +24,7 @@ from .operations import Operation, find_commit, losses_noted, since_pinned
 from .table_clock import clock_notes
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CommitTerms:
     """What a commit requires of the table, and what it records besides files.
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ...policy.components.kinds import present_name
 from ...policy.components.vocabulary import PHASES
+from ...web.base.dataclass import dataclass
 from ..disk.record_checks import MANIFEST_CHECKS, check_fields
 from ..tablets.file_lists import Component
 
@@ -15,7 +16,7 @@ _FLAGS = {DEDUP: "deduped", "links": "inverted"}
 _CHECKS = {name: MANIFEST_CHECKS[name] for name in ("components", "batches")}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Batch:
     """The record of a batch.
 

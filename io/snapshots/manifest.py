@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.mappings import SizeCache
 from ...web.base.safe_json import json_object
@@ -42,7 +43,7 @@ FORMAT_WITHOUT_LISTS = 3
 _MANIFESTS: SizeCache[Hashable, "Manifest"] = SizeCache(256)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Manifest:
     """One snapshot of a table.
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from ...policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import (
@@ -78,7 +79,7 @@ def id_of(path: Place) -> str:
     return path.stem.partition("@")[0]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Operation(Pinned):
     """A pinned operation.
 

@@ -6,11 +6,11 @@ the table; they have neither URLs nor hosts.
 """
 
 import contextlib
-import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import PAST_CHECKS, check_fields
@@ -24,7 +24,7 @@ from .manifest import Manifest, load_manifest
 HISTORY = "history"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PastJob:
     """A job whose snapshot has expired.
 

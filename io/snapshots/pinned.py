@@ -1,7 +1,6 @@
 """Readers of one snapshot of a table, whatever is committed meanwhile."""
 
 import contextlib
-import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -10,6 +9,7 @@ import polars as pl
 
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import empty
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..storage.file_errors import MissingFile, PurgedMeanwhile
 from ..table.opening import open_table
@@ -84,7 +84,7 @@ def _table_at(address: str, snapshot: int) -> WebTable:
     return open_table(address).at(snapshot)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Snapshot(Pinned):
     """A snapshot that is read in one process."""
 

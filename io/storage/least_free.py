@@ -1,11 +1,11 @@
 """How much room the disk of a table must keep: fetches end before it is full."""
 
-import dataclasses
 import logging
 from typing import NamedTuple
 
 from rich import filesize
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from .places import DiskRoom, Place
@@ -25,7 +25,7 @@ class DiskLow(UserError):
     """The disk of a table has less room than it must keep; nothing was begun."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LeastFreeOptions:
     """Options of jobs that bring much into a table."""
 

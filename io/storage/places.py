@@ -4,11 +4,12 @@
 """
 
 import abc
-import dataclasses
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, ClassVar, NamedTuple, Protocol, Self
+
+from ...web.base.dataclass import dataclass
 
 
 class Place(abc.ABC):
@@ -264,7 +265,7 @@ class Place(abc.ABC):
         return
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Found:
     """A file in a folder.
 

@@ -3,11 +3,11 @@
 Google's libraries load slowly, so they are imported only for the first request to Bigtable.
 """
 
-import dataclasses
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ...policy.components.kinds import kinds_in_rows
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..bigtable.address import BigtableAddress
 from ..storage.files import list_files, names_of_table
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..bigtable.snapshot_log import SnapshotLog
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BigtableSnapshots(TableSnapshots):
     """The snapshots of a table in Bigtable.
 

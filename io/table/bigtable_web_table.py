@@ -14,6 +14,7 @@ from ...policy.components.clocks import is_resting
 from ...policy.components.declaration import Kind, RowLayout
 from ...policy.components.kinds import SEED_HOSTS, kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grow_ranges
 from ..storage.file_errors import SnapshotTooOld
@@ -52,7 +53,7 @@ def _of_rows(method: _Method) -> _Method:
     return call_method  # type: ignore[return-value]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BigtableWebTable(BigtableSnapshots, WebTable):
     """A table in Bigtable.
 

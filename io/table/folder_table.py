@@ -1,7 +1,6 @@
 """A web table with all its rows in files, in a folder or a store."""
 
 import contextlib
-import dataclasses
 import functools
 import itertools
 import re
@@ -13,6 +12,7 @@ import pyarrow as pa
 from ...policy.components.clocks import is_resting
 from ...policy.components.kinds import folders, kind_of
 from ...policy.components.schema import to_frame
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError
 from ..storage.file_errors import ConflictError, errors_as
 from ..storage.files import (
@@ -59,7 +59,7 @@ def manifest_path(root: Place, snapshot: int) -> Place:
     return root / "manifest" / f"{snapshot:08d}.json"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FolderTable(WebTable):
     """A table of files.
 

@@ -4,7 +4,6 @@ A changed list is written under a new name; the manifest contains that name.
 """
 
 import abc
-import dataclasses
 import io
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 
 from ...policy.components.declaration import RowLayout
 from ...policy.components.kinds import kind_of
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.mappings import SizeCache
 from ..disk.parquet_growth import check_growth
@@ -61,7 +61,7 @@ class TableFiles(abc.ABC):
         """Returns why workers elsewhere may not find the files, for an error; empty if they do."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DataFile:
     """The description of an immutable data file, as in file lists.
 
@@ -186,7 +186,7 @@ def _is_range(file: DataFile) -> bool:
     return kind_of(component).layout is RowLayout.ROWS and key == (file.first or "")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Component:
     """A manifest's entry for a component: its list of live files, and their totals.
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ...policy.components.schema import conform, to_frame
 from ...web.base.columns import gather, stable_order
+from ...web.base.dataclass import dataclass
 from ..storage.table_sizes import table_sizes
 from .tablets import Tablet, host_start
 
@@ -30,7 +31,7 @@ FOLD_FACTOR = 4
 OVERDUE = 2
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Sample:
     """An evenly spaced sample of the keys of a chunk of changes."""
 
@@ -39,7 +40,7 @@ class Sample:
     rows_per_key: float = 0.0
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Range:
     """Keys from ``low`` (inclusive) to ``high`` (exclusive); None is no limit.
 

@@ -28,6 +28,7 @@ import pyarrow as pa
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import conform_frame, empty
 from ...web.base.columns import gather, stable_order
+from ...web.base.dataclass import dataclass
 from ..storage.files import remove_file
 from ..storage.places import Folder
 from ..storage.table_sizes import table_sizes
@@ -40,7 +41,7 @@ from .tablets import ROW_NUMBER, Tablet, rows_with_keys
 from .written import Written
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Resolved:
     """The result of a resolver.
 
@@ -83,7 +84,7 @@ def resolving(
     return resolve
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Resolution:
     """A range, its resolver, and where the results belong.
 

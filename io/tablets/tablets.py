@@ -21,7 +21,6 @@ row does not match.
 # all_numbers       0  1  2  3  4     1  5     1  3
 # _live             T  F  T  F  T     F  T     T  T     of equal numbers the last one counts
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
@@ -31,6 +30,7 @@ import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import empty
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.urls.row_keys import host_key_of
 from ..storage.file_errors import repair_advice
@@ -47,7 +47,7 @@ _AT = "_row_of_files"
 _FEW_ROWS = 1_000_000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Due:
     """Times at which a row is due, ms: ``until`` or earlier, or later than ``far``."""
 
@@ -55,7 +55,7 @@ class Due:
     far: int | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Tablet:
     """A base and its runs, with the zone map of all these files.
 

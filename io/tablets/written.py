@@ -3,11 +3,12 @@
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from .file_lists import DataFile
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Written:
     """Files that a worker has written for a component, and its counts.
 

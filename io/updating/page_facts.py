@@ -1,6 +1,5 @@
 """Reads all facts on which the changes of a batch may depend; decides nothing."""
 
-import dataclasses
 import functools
 
 import polars as pl
@@ -30,6 +29,7 @@ from ...policy.components.schema import (
     StateRows,
     empty,
 )
+from ...web.base.dataclass import dataclass
 from ..batches.batches import named_documents, read_fetch_list
 from ..rows.seed_hosts import read_seed_hosts
 from ..rows.small_components import BLOCKLIST_COMPONENT, HOST_COUNTS_COMPONENT
@@ -41,7 +41,7 @@ from ..tablets.tablets import tablets
 _DOMAIN_COLUMNS = ("key", "linking_domains", "domain_urls")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PageFiles:
     """A file of pages, the file of their documents, if any, and the fetch list of its partition.
 

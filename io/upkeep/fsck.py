@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import TEXT, empty, to_frame
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.wording import format_count
 from ..disk.record_checks import NewerFormat
@@ -29,7 +30,7 @@ _CHANGED = "is not what was written: its checksum differs"
 _KEY = pa.schema([("key", TEXT)])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Problem:
     """A defect of a table.
 
@@ -54,7 +55,7 @@ class Problem:
         return f"{self.path}: {self.message}"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Rows:
     """The result of checking rows; for a table in files it only has ``problems``.
 

@@ -5,12 +5,12 @@ from the history if the operation was committed; otherwise it can only remove th
 """
 
 import contextlib
-import dataclasses
 import math
 import zlib
 from collections.abc import Iterator
 
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..disk.record_checks import NewerFormat
 from ..snapshots.heartbeats import heartbeat_files
@@ -44,7 +44,7 @@ OPERATION_PROBLEM = "operation"
 _ON_BATCHES = ("fetch", "parse", "update")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RepairedRecord:
     """A file that a repair has ``restored`` or ``removed``."""
 
@@ -164,7 +164,7 @@ def _from_history(history: list[Manifest], path: Place) -> Operation | None:
     return None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Leftovers:
     """Harmless leftovers in a table.
 

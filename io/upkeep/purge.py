@@ -22,6 +22,7 @@ import polars as pl
 from ...policy.components.declaration import Flushed, RowLayout
 from ...policy.components.kinds import folders, kind_of, unknown_components
 from ...policy.components.schema import BLOCKLIST, empty
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.urls.row_keys import host_key
@@ -191,7 +192,7 @@ def forget_in_leases(folder: Place, purge: NameEdit) -> None:
                 )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PurgeItem:
     """One item of the work of a purge.
 
@@ -206,7 +207,7 @@ class PurgeItem:
     tablet: Tablet | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PurgeTask:
     """The task of a purge.
 

@@ -12,6 +12,7 @@ import polars as pl
 from ...policy.components.declaration import Flushed
 from ...policy.components.kinds import folders_of, kind_of
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component, describe_file, page_order
 from ..disk.record_checks import NewerFormat
@@ -35,7 +36,7 @@ from .fsck import gaps, list_problem, read_keys
 _MOST_LOST = 100_000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Repair:
     """The result of a repair.
 
@@ -56,7 +57,7 @@ class Repair:
     rows: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RepairPlan:
     """The snapshot that a repair makes.
 
@@ -213,7 +214,7 @@ def rebuilt_lists(table: WebTable, manifest: Manifest) -> dict[str, list[DataFil
     }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Rebuild:
     """Finds the live files of a component whose list is lost."""
 

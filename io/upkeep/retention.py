@@ -13,7 +13,6 @@ sweep deletes the rest.
 """
 
 import contextlib
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +22,7 @@ from typing import NamedTuple
 from ...policy.components.clocks import COUNT
 from ...policy.components.kinds import folders, kind_of
 from ...web.base.clock import TOLERANCE_MS
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.options import seconds
 from ..disk.regular_files import has_manifests
@@ -56,7 +56,7 @@ UNDER_WAY = 86_400
 _TOLERANCE_S = TOLERANCE_MS / 1000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RetentionOptions:
     """The option of how long data stays that the newest snapshot does not need."""
 

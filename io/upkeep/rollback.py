@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from ...policy.components.kinds import components_in_tablets, kind_of
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError
 from ..snapshots.closed_batches import entries_after
 from ..snapshots.lineage import lineage
@@ -24,7 +25,7 @@ from ..tablets.tablets import tablets
 STAYING = ("blocklist",)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ComponentChange:
     """Files, rows and bytes of a component that a snapshot has added and removed.
 
@@ -36,7 +37,7 @@ class ComponentChange:
     exact: bool = True
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ShownSnapshot:
     """A snapshot as the command history shows it.
 

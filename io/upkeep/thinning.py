@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from ...policy.components.kinds import KINDS, kinds_of_batches
 from ...policy.components.lost_files import STATE_FILES
 from ...policy.components.schema import DROPPED_BODY
+from ...web.base.dataclass import dataclass
 from ..batches.batches import batch_component
 from ..snapshots.operations import Operation
 from ..storage.files import new_name
@@ -33,7 +34,7 @@ _REFERRING = {kind: column for column, kind in STATE_FILES.items()}
 _BODY_COLUMNS = ("body", "wire", "wire_head")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FileToThin:
     """A file of a batch that may be written again.
 

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ..base.command import NOTHING_FETCHED, NOTHING_TO_DO, RULES_FAILED
 from .calls import CallOutcome
 from .python_wording import in_python
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class JobResult:
     """The result of a job.
 
@@ -64,7 +65,7 @@ class JobResult:
         return cls(**whole)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NextUrlDue:
     """The URL that is due next.
 
@@ -79,7 +80,7 @@ class NextUrlDue:
     held_back: tuple[Mapping[str, str], ...] = ()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CrawlResult:
     """The result of a crawl or of a round.
 
@@ -165,7 +166,7 @@ class NothingFetched(UserError):
         self.result = result
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FsckResult:
     """The result of a check of the table's files.
 
@@ -190,7 +191,7 @@ class FsckResult:
         return cls(**_fields(cls, record) | {"problems": tuple(record["problems"])}, record=record)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WarcResult:
     """The archive that was written.
 
@@ -216,7 +217,7 @@ class WarcResult:
         return cls(**_fields(cls, outcome.records[-1]))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RowsResult:
     """The rows that ``write_pages`` or ``extract`` has written.
 
@@ -262,7 +263,7 @@ class RulesFailed(UserError):
         self.result = result
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ReportResult:
     """The page that ``report`` has written.
 
@@ -287,7 +288,7 @@ class ReportResult:
         return cls(**{**record, "notes": tuple(record["notes"])})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TableStats:
     """Figures about a table.
 
@@ -319,7 +320,7 @@ class TableStats:
         return cls(**filled | {"urls": record["total_urls"], "retries": retries})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Explanation:
     """What would happen to a URL, and why.
 
@@ -340,7 +341,7 @@ class Explanation:
     record: Mapping[str, Any]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class HistoryEntry:
     """A snapshot of the table.
 

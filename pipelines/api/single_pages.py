@@ -5,13 +5,13 @@ host, and refuses private addresses. A page is parsed in a child process, as in 
 takes too much time or memory ends only the child.
 """
 
-import dataclasses
 import datetime
 import json
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError
 from ...web.base.option_checks import check_setup
 from ...web.base.wording import quote_value
@@ -61,7 +61,7 @@ class NotParsed(UserError):
         self.reason = reason
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RuleRecord:
     """A record that the rules of the option ``extract`` have taken from a page.
 
@@ -80,7 +80,7 @@ class RuleRecord:
     fields: Mapping[str, Any]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DocumentContent:
     """The content of a page.
 
@@ -132,7 +132,7 @@ class DocumentContent:
         return markdown_of(self.text, blocks, self.url)  # type: ignore[arg-type]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FetchedDocument:
     """The answer of a server, of any status.
 

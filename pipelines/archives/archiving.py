@@ -26,6 +26,7 @@ from ...transforms.partition import PARTITION_BYTES
 from ...transforms.tickets import versions
 from ...web.archives.warc_options import INDEX_OF_HOSTS, WarcOptions
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ..launch.launch import launch_args, workers_elsewhere
 from ..running.runner import make_pipeline, run_pipeline
@@ -36,7 +37,7 @@ _GROWTH = 4  # of lists of captures, when they are read
 _HOST_BYTES = 100  # of a host in the making of the host index
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ArchiveRun:
     """What a run has written.
 

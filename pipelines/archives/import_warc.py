@@ -6,7 +6,6 @@
                        └ captures ─ by URL, by digest ─ the newest, revisits with bodies ─▶ pages
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -30,6 +29,7 @@ from ...transforms.operations import Begin, Commit
 from ...transforms.partition import PARTITION_BYTES
 from ...transforms.tickets import Ticket
 from ...web.archive_reading.archived_answers import BodyLimits
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
@@ -55,7 +55,7 @@ _SHUFFLED_BYTES = 200  # of a capture
 _GROUP_RECORDS, _GROUP_BYTES = 2_000, 64 << 20
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(ListRuleOptions, WireOptions, RoomOptions, JobOptions):
     """Options of import_warc."""
 

@@ -1,10 +1,10 @@
 """replay: serves what was crawled on this machine, to look at it and to crawl it again."""
 
-import dataclasses
 import json
 import ssl
 from collections.abc import Sequence
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import NothingToDo, UsageError
 from ...web.base.options import option
 from ...web.base.wording import format_count
@@ -19,7 +19,7 @@ ARGUMENTS = (
 _MOST_DOMAINS = 5
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of replay."""
 

@@ -6,11 +6,10 @@
     files of pages, documents, host findings ───────────────┴─ records ─▶ files of the archive
 """
 
-import dataclasses
-
 from ...policy.components.schema import PAGES_COLUMNS
 from ...policy.conditions import wanted_rows
 from ...web.archives.warc_options import INDEX_OF_HOSTS, WarcOptions
+from ...web.base.dataclass import dataclass
 from ...web.base.option_checks import Launch
 from ...web.base.options import option
 from ...web.base.wording import format_count
@@ -32,7 +31,7 @@ ARGUMENTS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(WarcOptions, LaunchOptions):
     """Options of warc."""
 

@@ -5,12 +5,12 @@
     words ─ flags with their values, words without a flag ─ roles ─ table, batches, values ─▶ our words
 """
 
-import dataclasses
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.place_addresses import one_spelling
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import parse_value
 from ...web.base.wording import quote_value
@@ -21,7 +21,7 @@ from .nutch_words import NutchWords, OwnCommand, OwnWords, words_of_option
 _HELP = ("-h", "--help", "--help_all", "--help-all")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class OwnLine:
     """A command line of nutbeam.
 
@@ -38,7 +38,7 @@ class OwnLine:
         return f"{shlex.join(['nutbeam', *self.words])}{target}"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Translation:
     """What a command line of Nutch is in nutbeam.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import Option
 from ...web.base.wording import quote_value
 from ..base.command import NUTCH_FILE, Argument
@@ -45,7 +46,7 @@ class PropertyInNutbeam(Protocol):
         """Why the property cannot mean the same, or an empty text."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class OwnCommand:
     """What the translation must know of our command.
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import option
 
@@ -24,7 +25,7 @@ DEFAULT_CONFIG = "nutbeam.toml"
 NUTCH_FILE = "part-r-00000"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Argument:
     """A positional argument; it may also be given as ``--name``, as templates do.
 
@@ -50,7 +51,7 @@ def is_page(word: str) -> bool:
     return word.lower().startswith(("http://", "https://"))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CommonOptions:
     """Options of every command; the command line itself applies them."""
 
@@ -75,7 +76,7 @@ class CommonOptions:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Invocation:
     """A checked command line.
 

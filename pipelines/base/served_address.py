@@ -1,10 +1,10 @@
 """Where a page for people is served: its address, the names by which requests may call it, its path."""
 
-import dataclasses
 import ipaddress
 import re
 import socket
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.wording import quote_value
@@ -17,7 +17,7 @@ _HOST = re.compile(
 _LAST_PORT = 65_535
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ServedOptions:
     """Where a page is served, as options."""
 
@@ -37,7 +37,7 @@ class ServedOptions:
     base_path: str = option("/", "Path of the page, below which all its addresses are.")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ServedAddress:
     """Where a page is served, and who may ask.
 

@@ -10,6 +10,7 @@ from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.pinned import Snapshot
 from ...io.storage.place_addresses import one_spelling
 from ...io.table.opening import open_table
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ..base.command import Argument, Invocation
 
@@ -28,7 +29,7 @@ _ADDRESS = re.compile(
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NamedBatch:
     """A batch of a table in its newest snapshot.
 

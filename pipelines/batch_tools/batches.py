@@ -40,6 +40,7 @@ from ...policy.batch_tools.merged_batches import (
 from ...policy.batch_tools.url_lists import ListRuleOptions
 from ...policy.components.schema import FETCHLIST
 from ...policy.generating.selection import queue_names
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
@@ -67,7 +68,7 @@ _COPIED = ("pages", "documents", "host_findings")
 _LOG = logging.getLogger("nutbeam.batches")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(ListRuleOptions):
     """Options of batches and mergesegs."""
 

@@ -6,7 +6,6 @@
 """
 
 import contextlib
-import dataclasses
 import functools
 import io
 import json
@@ -26,6 +25,7 @@ from ...io.table.opening import open_table
 from ...policy.batch_tools.common_crawl_documents import DocumentShape, PageContext, crawl_document
 from ...policy.batch_tools.dumped_names import md5_name, reversed_name
 from ...policy.inlinks.edges import BestOptions
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.imports import check_library, import_library
 from ...web.base.options import option
@@ -62,7 +62,7 @@ class DocumentTarget(Protocol):
     def has_same(self, name: str, data: bytes) -> bool: ...
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(DocumentShape, PageDumpOptions):
     """Options of commoncrawldump."""
 

@@ -5,7 +5,6 @@
     batch.pages, file by file ─ type of the content ─ name by MD5 or host ─▶ a file per page
 """
 
-import dataclasses
 import json
 from collections.abc import Iterable, Iterator
 
@@ -13,6 +12,7 @@ from ...io.batches.batch_records import RowColumns
 from ...io.batches.dump_folder import DumpFolder
 from ...io.storage.files import creating
 from ...policy.batch_tools.dumped_names import md5_name, reversed_name
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -26,7 +26,7 @@ ARGUMENTS = (BATCHES,)
 _COLUMNS = RowColumns((), (), ())
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(PageDumpOptions):
     """Options of dump."""
 

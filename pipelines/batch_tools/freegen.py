@@ -5,7 +5,6 @@
     lines ─ normalize ─ filter ─ host's partition ─ each URL once ─▶ batches/ID/fetchlist
 """
 
-import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,6 +37,7 @@ from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit
 from ...transforms.partition import GroupByHost
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import NothingToDo
 from ...web.base.options import shared_option
 from ...web.base.progress import PROGRESS
@@ -58,7 +58,7 @@ _FILE_BYTES = 32 << 20
 _COUNTS = "counts"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(ListRuleOptions, QueueOptions, JobOptions):
     """Options of freegen."""
 

@@ -6,7 +6,6 @@
                                  └─ hosts of seeds ─ by tablet ─ merge ─▶ hosts'
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterator
 from typing import Any
@@ -39,6 +38,7 @@ from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
 from ..launch.job import run_job
@@ -50,7 +50,7 @@ ARGUMENTS = (TABLE, Argument("others", "Tables whose URLs are merged into it.", 
 _COUNTS = "counts"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(ListRuleOptions, JobOptions):
     """Options of mergedb."""
 

@@ -1,7 +1,6 @@
 """mergesegs: merges batches as Nutch's ``mergesegs`` merges segments; it is ``batches merge``."""
 
-import dataclasses
-
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ..base.command import Invocation
 from .batch_addresses import BATCHES, TARGET
@@ -11,7 +10,7 @@ from .batches import run_verb
 ARGUMENTS = (TARGET, BATCHES)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(BatchesOptions):
     """Options of mergesegs."""
 

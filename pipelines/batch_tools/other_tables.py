@@ -1,6 +1,5 @@
 """Tables whose rows are merged into another table, tablet by tablet."""
 
-import dataclasses
 import logging
 from collections.abc import Iterator
 
@@ -10,6 +9,7 @@ from ...io.storage.file_errors import NoTable
 from ...io.storage.place_addresses import one_spelling
 from ...io.table.opening import open_table
 from ...io.tablets.tablets import Tablet, tablets
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.progress import PROGRESS
 from ..base.command import Invocation
@@ -17,7 +17,7 @@ from ..launch.launch import preflight
 from ..views.reading_job import Reading
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class OtherTablet:
     """A tablet of another table, for the operation that merges its rows."""
 

@@ -13,6 +13,7 @@ import polars as pl
 from ...io.batches.batch_records import RowColumns, read_batch
 from ...io.batches.dump_folder import DumpFolder
 from ...io.table.opening import open_table
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -28,7 +29,7 @@ def _nutch(flag: str) -> str:
     return ", ".join(f"{command} -{flag}" for command in _BOTH)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PageDumpOptions:
     """Options of the pages to write, and of the folder."""
 
@@ -54,7 +55,7 @@ class PageDumpOptions:
                 raise ValueError(f"--mimetypes must be types such as text/html, got {name!r}")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DumpedPage:
     """A page with a body.
 

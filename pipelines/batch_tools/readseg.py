@@ -5,7 +5,6 @@
     batch, file by file ─ fetch list, pages, documents by key ─ Nutch's text ─▶ FOLDER/dump
 """
 
-import dataclasses
 import io
 import json
 import logging
@@ -29,6 +28,7 @@ from ...policy.batch_tools.segment_text import (
 from ...policy.components.batch_rows import BatchRows
 from ...policy.components.schema import PAGES
 from ...policy.components.vocabulary import iso
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -65,7 +65,7 @@ def _without(part: str, flag: str) -> Any:
     return option(False, f"Leave out {part}.", nutch=f"readseg -{flag}")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of readseg: what to show, and which parts of it."""
 

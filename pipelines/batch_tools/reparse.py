@@ -36,6 +36,7 @@ from ...transforms.operations import Begin, Commit
 from ...transforms.parse_pages import PAGE_FILES
 from ...transforms.parsing import ParsePagesOptions, parser_of
 from ...transforms.tickets import Ticket, phase_of
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import NothingToDo
 from ...web.base.progress import PROGRESS
 from ..launch.earlier_jobs import done_with
@@ -43,7 +44,7 @@ from ..launch.earlier_jobs import done_with
 _WRITTEN = "written"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ParsedFile:
     """A file of pages that is parsed again, and the file of their documents so far, if any."""
 

@@ -10,6 +10,7 @@ import polars as pl
 from ...policy.extracting.described_records import describe_rows
 from ...transforms.extract_pages import in_processes
 from ...transforms.parsing import PoolOptions, parse_pool
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.extracting.rule_reader import read_extraction_file
 from ..base.command import Argument, Invocation, configuration
@@ -23,7 +24,7 @@ ARGUMENTS = (
 _SHOWN_RECORDS, _SHOWN_CHARS = 20, 200
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(parsechecker.Options):
     """Options of extractchecker. robots.txt is obeyed."""
 

@@ -19,6 +19,7 @@ from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.indexing.writer_documents import mapped_fields, share_documents
 from ...transforms.indexing.index_setup import check_index, chosen_writers, document_rules_of
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.content.usage import usage_of_page
@@ -33,7 +34,7 @@ ARGUMENTS: tuple[Argument, ...] = (URLS,)
 _LONGEST = 100
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(IndexTableOptions, parsechecker.Options):
     """Options of indexchecker. robots.txt is obeyed."""
 

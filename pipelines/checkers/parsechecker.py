@@ -1,6 +1,5 @@
 """parsechecker: fetches single URLs, parses them, and shows the results; needs no table."""
 
-import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -19,6 +18,7 @@ from ...transforms.fetching import (
     fetch_pages,
 )
 from ...transforms.parsing import PoolOptions, parse_pages, parse_pool
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option, shared_option
 from ...web.engine.engine import Engine
 from ...web.engine.tasks import HostRecord, Task
@@ -33,7 +33,7 @@ ARGUMENTS: tuple[Argument, ...] = (URLS,)
 _HOPS = 3
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(RequestOptions, DocumentOptions):
     """Options of parsechecker. robots.txt is obeyed."""
 

@@ -1,6 +1,5 @@
 """plugin: lists the plug-ins that are installed, and runs one of them alone."""
 
-import dataclasses
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from ...io.indexing.writer_kinds import INDEX_WRITERS
 from ...transforms.parsing import PoolOptions
 from ...transforms.wiring.plugin_groups import PLUGIN_GROUPS
 from ...web.base.agent import require_agent
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import shared_option
 from ...web.base.wording import quote_value
@@ -42,7 +42,7 @@ _OTHERS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(TrialOptions):
     """Options of plugin: those of requests, and of parsers."""
 

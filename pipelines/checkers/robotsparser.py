@@ -9,6 +9,7 @@ from typing import Any
 
 from ...web.base.agent import agent_token, require_agent
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible
 from ...web.clients.http_client import Client
@@ -42,7 +43,7 @@ _VERDICTS = {ALLOWED: "allowed", DENIED: "not allowed", TOO_COSTLY: "too costly"
 _OF_FILES = {field.name for field in dataclasses.fields(FileOptions)}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(RobotsOptions, HttpOptions):
     """Options of robotsparser. The groups of agent_name and robots_agents are obeyed."""
 

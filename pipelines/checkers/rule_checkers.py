@@ -9,6 +9,7 @@ import sys
 from typing import cast
 
 from ...io.batches.seed_lines import hint_for
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.base.visible import visible
 from ...web.normalizers.normalizer_step import SCOPES, Step
@@ -19,7 +20,7 @@ from ..base.command import DONE, CommandParts, Invocation
 from .checking import URLS, rules_of, say, say_columns, urls_of
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FilterCheckOptions(UrlOptions):
     """Options of filterchecker."""
 
@@ -61,7 +62,7 @@ def check_filters(invocation: Invocation) -> int:
     return DONE
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NormalizerCheckOptions(UrlOptions):
     """Options of normalizerchecker."""
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ...io.parsing.parse_pool import ParsePool
 from ...io.parsing.parse_worker import Job, ParseTask
+from ...web.base.dataclass import dataclass
 from ...web.base.options import shared_option
 from ...web.engine.pace import FetchOptions
 from ...web.exchange.http_options import HttpOptions
@@ -32,7 +33,7 @@ _LATE_S = 2.0
 _CALLS = 2  # of one trial, each with the limit
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TrialOptions(FetchOptions, HttpOptions, ParseOptions):
     """Options of a trial; for the process, which does not import Beam, as commands do."""
 

@@ -4,11 +4,11 @@ The script has the lists in it, so that no key starts Python. ``make docs`` writ
 into ``option_values.txt``, because importing the modules of all commands takes seconds.
 """
 
-import dataclasses
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import Option
 from ..base.command import DONE, Argument, Invocation
@@ -20,7 +20,7 @@ ARGUMENTS = (Argument("shell", "The shell: bash, zsh or fish."),)
 _SWITCH = ("true", "false")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of completion: none of its own."""
 

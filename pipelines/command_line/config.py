@@ -4,12 +4,12 @@ Importing the modules of all commands takes seconds, most of it for Beam. Theref
 the file ``option_names.txt`` from the declarations: an option per line, with its commands.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import Option, check_value, parse_value
 from ...web.base.visible import check_utf8
@@ -49,7 +49,7 @@ PREFIX = "NUTBEAM_"
 _NO_OPTIONS = ("NUTBEAM_CONFIG", "NUTBEAM_DEBUG")  # the first is --config
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DeclaredOptions:
     """The names of options and commands.
 

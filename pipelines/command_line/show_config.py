@@ -3,7 +3,6 @@
 The text of config is a toml file: values that were set are keys of it, the others are comments.
 """
 
-import dataclasses
 import functools
 import json
 import os
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.json_logs import without_login
 from ...web.base.options import Option, option, value_text
@@ -41,7 +41,7 @@ def _profile_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _PROFILES.glob("*.toml")))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ConfigOptions:
     """Options of config and showproperties."""
 
@@ -50,7 +50,7 @@ class ConfigOptions:
     changed: bool = option(False, "Show only the options that a file or the environment sets.")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ProfileOptions(ConfigOptions):
     """Options of config."""
 

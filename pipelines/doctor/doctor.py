@@ -4,13 +4,13 @@ Each look has its own thread and a time limit, so the command ends in a few seco
 without a table, too. It changes nothing.
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...io.storage.least_free import LeastFreeOptions
 from ...transforms.parsing import PoolOptions
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option, seconds, shared_option
 from ...web.base.visible import visible_lines
 from ...web.base.wording import format_count
@@ -50,7 +50,7 @@ ARGUMENTS = (
 SOMETHING_WRONG = 3
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(FetchOptions, HttpOptions, LaunchOptions, LeastFreeOptions):
     """Options of doctor: those of the crawl that it looks at."""
 

@@ -5,7 +5,6 @@
     state, tablet by tablet ─ counts by key ─▶ parts ─▶ their sums
 """
 
-import dataclasses
 import functools
 import json
 from collections.abc import Callable, Sequence
@@ -26,6 +25,7 @@ from ...policy.figures import (
     sum_key_counts,
 )
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
 from ..base.command import DONE, CommandParts, Invocation, configuration
@@ -41,12 +41,12 @@ _OF_PROTOCOLS = ("http_code", "protocol_status", "last_fetch_time")
 _TOTALS = {FETCHED_PAGES: "FETCHED", UNFETCHED_PAGES: "NOT_FETCHED"}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CountOptions(ExprOptions, LaunchOptions):
     """Options of counting rows of the state; those of protocolstats."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NameCountOptions(CountOptions):
     """Options of domainstats."""
 
@@ -55,7 +55,7 @@ class NameCountOptions(CountOptions):
     mode: str = option("domain", "What pages are counted by.", choices=tuple(NAMES))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CompletenessOptions(CountOptions):
     """Options of crawlcomplete."""
 

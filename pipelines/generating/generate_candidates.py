@@ -1,6 +1,5 @@
 """The rows of a tablet that generate may choose, with ranks, and counts of those that it may not."""
 
-import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -37,6 +36,7 @@ from ...policy.hosting.host_settings import (
 )
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import Clock
+from ...web.base.dataclass import dataclass
 from ...web.base.progress import PROGRESS
 from ...web.urls.schemes import allowed_keys
 from .generate_rules import judge_today, limits_of_hosts
@@ -50,7 +50,7 @@ _NESTED = "metadata"
 STATE_TYPES = pl.Schema(STATE)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TabletToSurvey:
     """A tablet of the state, and the nearest keys of the adjacent tablets."""
 

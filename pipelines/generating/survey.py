@@ -6,7 +6,6 @@ Of many tablets several are one item of work, with one summary, so that summarie
 into one place.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -31,6 +30,7 @@ from ...policy.hosting.host_settings import (
 )
 from ...transforms.elements.chunks import to_chunks
 from ...transforms.top_rows import top_n_per_key
+from ...web.base.dataclass import dataclass
 from ...web.base.progress import PROGRESS
 from .generate_candidates import (
     CHOSEN_COLUMNS,
@@ -52,7 +52,7 @@ CANDIDATES = "candidates"
 COUNTED = "done"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TabletGroup:
     """Tablets that follow one another, as an item of work."""
 
@@ -60,7 +60,7 @@ class TabletGroup:
     tablets: tuple[TabletToSurvey, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Candidates:
     """A file with the rows of a tablet that may be chosen."""
 
@@ -68,7 +68,7 @@ class Candidates:
     path: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Weight:
     """Size of a tablet's candidates: rows, bytes, and the number of rows of the largest host."""
 

@@ -6,7 +6,6 @@ The files are those that Common Crawl publishes for its web graphs:
 values of harmonic centrality and PageRank. Columns are separated by tabs. cc-webgraph reads them.
 """
 
-import dataclasses
 import json
 import sys
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ from ...policy.graph.rankings import (
     merged_values,
     ranks_table,
 )
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ...web.base.wording import format_count
@@ -42,7 +42,7 @@ from ..outputs.output_files import Output, output_of
 from ..views.reading_job import Reading
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class GraphFileOptions(LevelOptions):
     """Options of graphfiles."""
 
@@ -175,7 +175,7 @@ def _tabs(rows: pl.DataFrame) -> bytes:
     return rows.write_csv(separator="\t", include_header=False).encode()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NodeOptions(LevelOptions, RankOptions):
     """Options of nodedumper."""
 

@@ -38,6 +38,7 @@ from ...transforms.graph.rank_rounds import (
 )
 from ...transforms.operations import Begin, Commit
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.safe_json import read_json
@@ -55,7 +56,7 @@ _ROUNDS = {"linkrank": 10, "pagerank": 100, "hits": 100, "harmonic": 100}
 _TOLERANCE = {"linkrank": 0.0, "pagerank": 1e-6, "hits": 1e-6, "harmonic": 0.0}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(LevelOptions, JobOptions):
     """Options of linkrank."""
 

@@ -5,7 +5,6 @@
     state[key, score], ranks of the same keys ─ those that differ ─ by tablet ─▶ state'
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterator
 
@@ -26,6 +25,7 @@ from ...transforms.apply_changes import Target, change_rows
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.operations import Begin
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Invocation
@@ -36,7 +36,7 @@ ARGUMENTS = (TABLE,)
 SCORES = pa.schema([STATE.field("key"), STATE.field("score")])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(RankOptions, JobOptions):
     """Options of scoreupdater."""
 
@@ -47,7 +47,7 @@ class Options(RankOptions, JobOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScoredTablet:
     """A tablet of the state, with the files of ranks that may have its keys."""
 

@@ -5,7 +5,6 @@
     links, or documents of living pages ─ WriteBlocks ─▶ nodes', edges'
 """
 
-import dataclasses
 import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -35,6 +34,7 @@ from ...transforms.graph.graph_layout import BLOCKS, LIMIT
 from ...transforms.graph.write_blocks import LINKS_IN, WriteBlocks, tidy_graph
 from ...transforms.operations import Begin, Commit
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Invocation
@@ -48,7 +48,7 @@ _ROWS, _REPORTS = "rows", "reports"
 _LINKING = tuple(int(status) for status in Status if status not in WITHOUT_LINKS)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(LevelOptions, LinkLimits, JobOptions):
     """Options of webgraph."""
 
@@ -122,7 +122,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     return committed | "Tidy" >> tidy
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Divide:
     """Returns the tablets whose links are read; a class, so that it can be pickled."""
 

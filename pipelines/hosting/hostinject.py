@@ -5,7 +5,6 @@
     lines ─ settings ─ by tablet ─ replace ─▶ hosts', host_settings'
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from ...transforms.elements.chunks import named_chunks
 from ...transforms.for_each import REPORTS
 from ...transforms.operations import Begin
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.rule_files.rule_files import entries
 from ..base.command import TABLE, Argument, Invocation, configuration
@@ -46,7 +46,7 @@ ARGUMENTS = (
 _MOST = 200_000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(JobOptions):
     """Options of hostinject."""
 

@@ -1,6 +1,5 @@
 """readhostdb: shows the host table: one host, or all of them, with their figures."""
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +21,7 @@ from ...policy.hosting.host_fields import (
     nutch_line,
 )
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.rule_files.rule_files import host_name
@@ -45,7 +45,7 @@ _SHOWN = [
 ]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of readhostdb: which hosts, and what of them."""
 

@@ -9,7 +9,6 @@ A crawl keeps the numbers up to date without this job. It makes them from the st
 table from before 25 November 2026, and to look hosts up.
 """
 
-import dataclasses
 import functools
 import logging
 import threading
@@ -38,6 +37,7 @@ from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import TabletItem, tablet_items
 from ...transforms.operations import Begin
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ...web.base.progress import PROGRESS
 from ...web.exchange.addresses import Addresses, AddressOptions, check_host, look_up_all
 from ...web.network.guard import Guard
@@ -54,12 +54,12 @@ _LOG = logging.getLogger("nutbeam.updatehostdb")
 _LOOKING_UP = threading.Lock()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CheckOptions(HostCheckOptions, AddressOptions):
     """Options of updatehostdb, without those of launching."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(CheckOptions, JobOptions):
     """Options of updatehostdb."""
 
@@ -112,7 +112,7 @@ def _count(item: TabletItem) -> Iterator[tuple[str, Chunk]]:
     yield from named_chunks("hosts", rows, HOSTS)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Recount:
     """Makes the resolver of the host table for an operation."""
 

@@ -3,13 +3,13 @@
 ``index`` does so, too, for what has changed. This job looks at every page that the index has.
 """
 
-import dataclasses
 from typing import Any
 
 import apache_beam as beam
 
 from ...policy.indexing.index_options import IndexTableOptions
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ..base.command import TABLE, Invocation
 from ..launch.job import run_job
 from ..launch.job_options import CheckedIndexOptions, JobOptions
@@ -18,7 +18,7 @@ from . import index
 ARGUMENTS = (TABLE,)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(CheckedIndexOptions, JobOptions):
     """Options of clean."""
 

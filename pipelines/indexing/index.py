@@ -9,7 +9,6 @@
 Texts stay where they are: small rows travel to the workers that read the documents.
 """
 
-import dataclasses
 import functools
 import logging
 from collections.abc import Iterator
@@ -62,6 +61,7 @@ from ...transforms.indexing.written_indexes import (
 )
 from ...transforms.operations import Begin, Finish
 from ...transforms.tickets import Ticket, phase_of
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -78,7 +78,7 @@ _WRITE = "Write"
 _LOG = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(CheckedIndexOptions, JobOptions):
     """Options of index."""
 

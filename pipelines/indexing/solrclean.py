@@ -1,8 +1,7 @@
 """solrclean: clean, with the writer solr. Nutch's older command."""
 
-import dataclasses
-
 from ...policy.indexing.index_options import IndexWriterOptions
+from ...web.base.dataclass import dataclass
 from ...web.base.options import shared_option
 from ..base.command import TABLE, Invocation
 from . import clean
@@ -10,7 +9,7 @@ from . import clean
 ARGUMENTS = (TABLE,)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(clean.Options):
     """Options of solrclean."""
 

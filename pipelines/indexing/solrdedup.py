@@ -8,7 +8,6 @@ that the writer no longer holds these pages, and which text each had. So the nex
 do not bring a page back until it has a new text.
 """
 
-import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -33,6 +32,7 @@ from ...policy.indexing.index_options import IndexWriterOptions
 from ...transforms.indexing.index_setup import chosen_writers
 from ...transforms.indexing.written_indexes import writer_places
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.indexing.stored_documents import STORED
@@ -47,7 +47,7 @@ _KEEP = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(IndexWriterOptions):
     """Options of solrdedup."""
 

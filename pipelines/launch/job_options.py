@@ -1,10 +1,9 @@
 """Options shared by the commands that change a table."""
 
-import dataclasses
-
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.wiring.plugin_groups import SCORINGS, scorings_of
+from ...web.base.dataclass import dataclass
 from ...web.base.joined_options import joined_options
 from ...web.base.option_checks import Launch
 from ...web.base.options import option
@@ -12,7 +11,7 @@ from ...web.plugins.plugins import installed_plugins
 from .launch import LaunchOptions
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class JobOptions(LaunchOptions):
     """Options of every job that changes the table."""
 
@@ -30,7 +29,7 @@ class JobOptions(LaunchOptions):
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BatchOptions(JobOptions):
     """Options of the jobs that work on a batch."""
 
@@ -39,7 +38,7 @@ class BatchOptions(JobOptions):
     batch: str = option("", "Id of the batch. Without it, the oldest batch that waits.")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CheckedScoringOptions(ScoringOptions):
     """Options of scorings, whose files are read before a job starts."""
 

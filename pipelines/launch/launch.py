@@ -3,11 +3,11 @@
 The needs of a runner, such as servers, slots and credentials, are checked before anything is written.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...io.table.opening import open_table
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.plugins.plugin_options import plugin_names
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 REMOTE = ("dataflowrunner", "flinkrunner", "portablerunner", "sparkrunner")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LaunchOptions:
     """Options of launching a pipeline on its workers."""
 

@@ -1,6 +1,5 @@
 """Prepares seeds for the workers of a job, which may be on other machines."""
 
-import dataclasses
 import logging
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from ...io.storage.address_kinds import is_place
 from ...io.storage.files import creating, size_of
 from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table
+from ...web.base.dataclass import dataclass
 from ...web.base.progress import PROGRESS
 
 _LOG = logging.getLogger("nutbeam.inject")
@@ -44,7 +44,7 @@ def seed_words(words: Sequence[str], address: str, *, elsewhere: bool = False) -
     return [str(place_of(word).absolute()) if is_place(word) else word for word in words]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SourceItem:
     """A source of seeds, or of URLs, for the operation that reads it."""
 

@@ -1,6 +1,5 @@
 """Looks at the room of a table's disk before jobs that bring much, and from round to round of a crawl."""
 
-import dataclasses
 import logging
 
 from ...io.storage.least_free import (
@@ -11,12 +10,13 @@ from ...io.storage.least_free import (
     table_room,
 )
 from ...io.table.opening import open_table
+from ...web.base.dataclass import dataclass
 from ...web.base.option_checks import Launch
 
 _LOG = logging.getLogger("nutbeam")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RoomOptions(LeastFreeOptions):
     """Options of jobs that begin only if the table's disk has enough room.
 

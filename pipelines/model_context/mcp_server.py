@@ -3,13 +3,13 @@
 It only reads, and requests nothing. What pages say is marked as written by strangers.
 """
 
-import dataclasses
 import sys
 from typing import Any
 
 from ...io.disk.record_checks import this_version
 from ...io.snapshots.manifest import newest_manifest
 from ...policy.indexing.index_options import IndexWriterOptions
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.plugins.plugin_options import PluginOptions
@@ -27,7 +27,7 @@ INSTRUCTIONS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(PluginOptions):
     """Options of mcp."""
 

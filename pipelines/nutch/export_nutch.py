@@ -7,7 +7,6 @@
 """
 
 import contextlib
-import dataclasses
 import json
 from typing import Any
 
@@ -19,6 +18,7 @@ from ...io.storage.place_addresses import place_of
 from ...io.storage.places import Place
 from ...policy.inlinks.edges import LINKS_COMPONENT, BestOptions
 from ...policy.nutch.nutch_records import EXPORTED_COLUMNS, records_of_state
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
@@ -36,7 +36,7 @@ ARGUMENTS = (
 _FORMS = ("crawldb", "csv", "json", "normal", "linkdb")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of export_nutch."""
 

@@ -9,7 +9,6 @@
     hostdb, seeds ─ hosts ─ by tablet ─ merge ─▶ hosts'
 """
 
-import dataclasses
 import functools
 import logging
 from collections import Counter
@@ -43,6 +42,7 @@ from ...transforms.elements.chunks import Chunk
 from ...transforms.for_each import REPORTS, ForEach
 from ...transforms.operations import Begin, Finish
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.nutch_text.java_dates import check_zone
@@ -70,7 +70,7 @@ ARGUMENTS = (
 _LOG = logging.getLogger("nutbeam.import_nutch")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(ListRuleOptions, RoomOptions, JobOptions):
     """Options of import_nutch."""
 

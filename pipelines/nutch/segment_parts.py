@@ -49,6 +49,7 @@ from ...policy.nutch.segment_rows import (
 )
 from ...transforms.elements.chunks import MAX_ROWS, named_chunks
 from ...transforms.for_each import REPORTS
+from ...web.base.dataclass import dataclass
 from ...web.base.progress import PROGRESS
 from ...web.hadoop.segment_values import CONTENTS, PARSE_DATA, PARSE_TEXTS
 from ...web.nutch_text.text_records import DATUM
@@ -61,7 +62,7 @@ _NO_CONTENTS = pl.DataFrame(schema=CONTENTS)
 _ROWS = 4096
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ImportItem:
     """A part of a file of Nutch.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import Option, options_of, parse_value
 from ..base.command import CommandModule
@@ -41,7 +42,7 @@ class Setting(NamedTuple):
         return str(base / self.text) if self.is_copy else self.text
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class OptionsOfCommands:
     """The options of all commands.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import Option
 from ...web.base.wording import quote_value
 
@@ -20,7 +21,7 @@ _CATALOGUE = "nutch_properties.toml"
 _DEFAULTS = "nutch_defaults.txt"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ConvertedProperty:
     """What a property with a value is in nutbeam.
 

@@ -1,7 +1,6 @@
 """The files that rows are written to, for users: JSON lines, CSV, Parquet; workers write parts of them."""
 
 import csv
-import dataclasses
 import gzip
 import io
 import json
@@ -23,10 +22,11 @@ from ...io.storage.places import Place
 from ...policy.components.columns import Column
 from ...policy.components.schema import conform
 from ...policy.components.vocabulary import record_of, shown_frame, shown_schema
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Output:
     """The file that an export writes.
 

@@ -6,7 +6,6 @@ is new, changed and gone since the snapshot that the table has.
 """
 
 import abc
-import dataclasses
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import pyarrow as pa
 from ...io.storage.parquet_files import row_groups
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ...web.base.safe_json import json_object
@@ -26,7 +26,7 @@ DEFAULT_CATALOG = "./iceberg"
 TABLE_PARTS = Output(None, ".parquet")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CatalogOptions:
     """Options of commands that append to tables of Iceberg."""
 

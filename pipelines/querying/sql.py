@@ -4,7 +4,6 @@ Rows of Bigtable are loaded into DuckDB: those of one pinned snapshot, and only 
 """
 
 import contextlib
-import dataclasses
 import functools
 import itertools
 import re
@@ -31,6 +30,7 @@ from ...io.storage.places import Place
 from ...io.storage.processes import ScratchFull, full, scratch
 from ...io.table.opening import open_table
 from ...policy.components.views import views
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
@@ -66,7 +66,7 @@ _TIME = re.compile(r"(TIMESTAMP.*(?:INTEGER|BIGINT)|(?:INTEGER|BIGINT).*TIMESTAM
                    r"an explicit cast is required")  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of sql."""
 

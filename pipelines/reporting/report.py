@@ -1,11 +1,11 @@
 """report: shows a crawl on one HTML page: state, rounds, speed, hosts, reasons, pages."""
 
-import dataclasses
 import sys
 from pathlib import Path
 
 from ...io.table.opening import open_table
 from ...policy.reporting.crawl_figures import CrawlFigures
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.wording import format_count
@@ -19,7 +19,7 @@ ARGUMENTS = (TABLE,)
 _ENDINGS = (".html", ".htm")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of report."""
 

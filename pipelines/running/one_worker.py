@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from .arrival import Arrive, check_worker
 from .beam_internals import pack_code, unpack_code
 from .job_here import Build, JobHere, count_again
@@ -27,7 +28,7 @@ class Placed(NamedTuple):
     workers: Workers
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Stages:
     """A job of several parts, each for the workers that it needs.
 
@@ -58,7 +59,7 @@ class Stages:
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Sized:
     """A job that knows more of its work than the manifest does.
 

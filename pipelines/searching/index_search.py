@@ -1,6 +1,5 @@
 """Searches an unpacked index: the best pages of a query, with a snippet of each."""
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from ...io.indexing.shard_documents import (
 )
 from ...policy.searching.search_query import Clause
 from ...policy.searching.snippet_choice import Marks, without_title
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.content.searched_forms import ANALYZERS, url_words
 from ...web.pages.document_dates import document_date
@@ -32,7 +32,7 @@ _FEW_PAGES, _SEVERAL_WORDS = 10, 3
 RESULT_ORDERS = ("relevance", "date")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Hit:
     """A page that a query has found.
 
@@ -70,7 +70,7 @@ class SearchNote(NamedTuple):
     query: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FoundPages:
     """The result of a query.
 

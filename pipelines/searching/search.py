@@ -1,6 +1,5 @@
 """search: finds pages in an index of the table, once or as a search page on this machine."""
 
-import dataclasses
 import json
 import re
 import sys
@@ -11,6 +10,7 @@ from typing import Any, Literal
 from ...io.indexing.shard_documents import boost_factor
 from ...policy.indexing.index_options import IndexWriterOptions
 from ...policy.searching.search_query import parse_search
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.visible import visible
@@ -34,7 +34,7 @@ ARGUMENTS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(PluginOptions):
     """Options of search."""
 

@@ -66,6 +66,7 @@ from ...transforms.wiring.display import Displayed
 from ...transforms.wiring.in_process import flat_map
 from ...transforms.wiring.phase_logs import logs_of
 from ...transforms.wiring.plugin_groups import scorings_of
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -105,12 +106,12 @@ _OfPartition = tuple[tuple[int, int], Chunk]
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(:[0-9]{1,5})?")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SitemapTableOptions(SitemapFetchOptions, CheckedScoringOptions, LeaseOptions):
     """Options of reading sitemaps, without those of launching."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(SitemapTableOptions, JobOptions):
     """Options of sitemap."""
 

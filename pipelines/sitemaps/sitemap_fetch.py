@@ -21,6 +21,7 @@ from ...policy.sitemaps.sitemap_list import Sitemap, SitemapList, SitemapOptions
 from ...policy.sitemaps.sitemap_urls import EntryRules, children_of, judge_sitemap
 from ...transforms.fetching import Fetching
 from ...transforms.wiring.metrics import Throttling
+from ...web.base.dataclass import dataclass
 from ...web.base.json_logs import without_login
 from ...web.base.progress import PROGRESS
 from ...web.content.whole_bodies import WHOLE
@@ -43,7 +44,7 @@ _SHOWN = 10
 _LOG = logging.getLogger("nutbeam.sitemap")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SitemapFetchOptions(SitemapOptions, FetchOptions, HttpOptions):
     """Options of fetching sitemaps."""
 

@@ -18,6 +18,7 @@ from ...policy.components.schema import TEXT, to_frame
 from ...policy.sitemaps.sitemap_list import Sitemap, SitemapList, SitemapOptions
 from ...transforms.elements.chunks import Chunk
 from ...web.base.columns import each_once
+from ...web.base.dataclass import dataclass
 from ...web.urls.domains import suffix_and_domain
 from ...web.urls.url_parts import host_of_url
 
@@ -56,7 +57,7 @@ def split_by_partition(rows: pl.DataFrame, partitions: int) -> Iterator[tuple[in
         yield int(str(number)), part
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SitemapPartition:
     """Sites whose sitemaps one engine requests in a turn.
 

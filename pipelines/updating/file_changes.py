@@ -1,6 +1,5 @@
 """The work of updatedb on the files of a batch: reads facts, decides changes, yields them in chunks."""
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -31,6 +30,7 @@ from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from ...transforms.elements.chunks import NamedRows, chunk_outputs, split_by_hash, to_chunks
 from ...transforms.wiring.phase_logs import logs_of
 from ...transforms.wiring.plugin_groups import scorings_of
+from ...web.base.dataclass import dataclass
 from ...web.base.progress import PROGRESS
 
 COUNTS_TAG, UNCHANGED_TAG = "counts", "unchanged"
@@ -40,7 +40,7 @@ FILES_STEP = "Files"
 UNCHANGED_ROWS = 20_000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FindingsFile:
     """A file of findings about hosts."""
 
@@ -48,7 +48,7 @@ class FindingsFile:
     file: DataFile
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PendingCounts:
     """The differences in numbers of URLs that are not in the host table yet."""
 

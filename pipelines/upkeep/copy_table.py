@@ -29,6 +29,7 @@ from ...policy.components.kinds import kind_of
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Finish
 from ...transforms.tickets import Ticket
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
@@ -48,7 +49,7 @@ ARGUMENTS = (
 Options = JobOptions
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Item:
     """A work item of a copy: a tablet or a file.
 

@@ -53,6 +53,7 @@ from ...policy.hosting.locate_options import LocateOptions
 from ...policy.scope import TargetOptions
 from ...transforms.tickets import Ticket, dry_operation
 from ...transforms.top_rows import top_n_per_key
+from ...web.base.dataclass import dataclass
 from ...web.base.machine import usable_cores
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -85,7 +86,7 @@ _WHY = {
 _PHASES = ("generate", "fetch", "parse", "update", "dedup")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(FetchOptions, LocateOptions, CheckedScoringOptions, TargetOptions):
     """Options of estimate: those of generate, and the pauses of a fetch."""
 
@@ -94,7 +95,7 @@ class Options(FetchOptions, LocateOptions, CheckedScoringOptions, TargetOptions)
     pages: int = option(0, "Say what a crawl of this many pages costs, too; 0: do not.", minimum=0)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RoundEstimate:
     """What the next round takes.
 

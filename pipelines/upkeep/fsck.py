@@ -57,6 +57,7 @@ from ...policy.components.clocks import RightTimes
 from ...policy.components.kinds import KINDS
 from ...policy.schedules.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
@@ -69,7 +70,7 @@ ARGUMENTS = (TABLE,)
 DAMAGED = 3
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of fsck."""
 
@@ -97,7 +98,7 @@ class Options:
             raise ValueError("--drop needs --repair")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CheckResult:
     """The result of a check.
 
@@ -128,7 +129,7 @@ class CheckResult:
         return [p for p in self.problems if not p.newer and p.component not in self.unchecked]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Repairs:
     """All changes of a repair.
 

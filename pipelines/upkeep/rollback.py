@@ -1,12 +1,11 @@
 """rollback: makes a snapshot with the content of an older one; deletes nothing."""
 
-import dataclasses
-
 from ...io.snapshots.manifest import newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.upkeep.rollback import roll_back
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ..base.command import TABLE, Invocation
@@ -17,7 +16,7 @@ from ..launch.job_reports import job_record, report
 ARGUMENTS = (TABLE,)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of rollback."""
 

@@ -1,6 +1,5 @@
 """The pages that are new, changed or gone since an older snapshot, as items of work."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,13 +16,14 @@ from ...io.tablets.checksums import verify_tablets
 from ...policy.compared_pages import changed_pages
 from ...policy.components.schema import StateRows
 from ...policy.page_rows import PageChoice
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import time_of
 from ..outputs.output_tables import TableOutput, source_of_load
 from .reading_job import Reading, ReadItem
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ChangedItem(ReadItem):
     """A tablet that may have changed since an older snapshot; or one of that, which may have lost rows.
 

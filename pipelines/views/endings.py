@@ -13,6 +13,7 @@ from ...policy.components.reasons import PluginFault, drops_of_tasks, plugin_fau
 from ...policy.components.vocabulary import iso
 from ...policy.generating.selection import DUE, LEFT_OUT
 from ...policy.indexing.writer_documents import refusals
+from ...web.base.dataclass import dataclass
 from ...web.base.wording import format_count
 from ...web.plugins.plugin_files import plugin_label
 from ...web.plugins.plugin_options import plugin_names
@@ -43,7 +44,7 @@ _CUTS = (
 )  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Work:
     """What the jobs of a crawl did.
 
@@ -90,7 +91,7 @@ class CrawlStop(NamedTuple):
     disk_low: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CrawlEnding:
     """How a crawl ended.
 

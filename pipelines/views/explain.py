@@ -23,6 +23,7 @@ from ...policy.scoring.depth import Depth
 from ...policy.traps import DepthOptions
 from ...policy.updating.update_rules import UpdateOptions
 from ...transforms.wiring.plugin_groups import chosen_plugins
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option, shared_option
 from ...web.base.wording import format_count, in_words
 from ...web.exchange.http_options import FileOptions, HttpOptions
@@ -62,7 +63,7 @@ _COUNTED = {
 _SHOWN = 5
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, ShownRobotsOptions):
     """Options of explain: those of the jobs, and the source of the URLs."""
 

@@ -39,6 +39,7 @@ from ...policy.inlinks.edges import BestOptions, anchors_of
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.clock import TOLERANCE_MS, Clock
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.wording import in_words
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, deciding_line, is_exempt
@@ -237,7 +238,7 @@ def wrong_clock(row: dict[str, Any], table: TableAt, options: GenerateOptions) -
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ShownRobotsOptions(RobotsOptions, AgentOptions):
     """Options of reading robots.txt."""
 

@@ -25,6 +25,7 @@ from ...policy.conditions import ExprOptions, wanted_rows
 from ...policy.expressions.compiler import Expression
 from ...policy.page_rows import MarkdownOptions, with_markdown
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.wording import format_count
@@ -46,7 +47,7 @@ def _names() -> list[str]:
     return [name for name, view in views().items() if view.kind or name == "batches"]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(ExprOptions, MarkdownOptions, LaunchOptions):
     """Options of export."""
 

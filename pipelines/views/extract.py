@@ -5,7 +5,6 @@
     state ─ rows by documents file ─ its bodies ─ child processes: fields of pages ─▶ parts ─▶ one file
 """
 
-import dataclasses
 import datetime
 import json
 import sys
@@ -31,6 +30,7 @@ from ...policy.page_rows import PageChoice
 from ...transforms.elements.chunks import Chunk
 from ...transforms.for_each import ForEachDocument
 from ...transforms.parsing import PoolOptions
+from ...web.base.dataclass import dataclass
 from ...web.base.option_checks import check_setup
 from ...web.base.options import option, shared_option
 from ...web.base.safe_json import json_object
@@ -64,7 +64,7 @@ from .rule_reports import RulesReport, report_rules
 ARGUMENTS = (TABLE, Argument("rules", "File of rules (toml); see the guide on extracting."))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(LaunchOptions, PoolOptions, CatalogOptions):
     """Options of extract."""
 

@@ -1,6 +1,5 @@
 """files: lists the current files of a component, for other readers of Parquet."""
 
-import dataclasses
 import json
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from ...io.storage.places import Place
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...policy.components.views import views
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
@@ -23,7 +23,7 @@ ARGUMENTS = (TABLE, WHAT)
 _FOLD = "of several rows of a key the one in the last file counts"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of files."""
 

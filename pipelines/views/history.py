@@ -1,6 +1,5 @@
 """history: lists the snapshots of a table, with time, job and changes of each."""
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +13,7 @@ from ...io.upkeep.rollback import ComponentChange, ShownSnapshot, events, sizes
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import STATE_COLUMNS
 from ...policy.components.vocabulary import iso, record_of
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
@@ -45,7 +45,7 @@ def history_records(address: str, key: str) -> list[dict[str, Any]]:
     return records
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of history."""
 

@@ -17,6 +17,7 @@ from ...policy.generating.selection import GenerateOptions, admissible_rows, dro
 from ...policy.schedules.schedule import DAY_MS
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import now_ms, pause
+from ...web.base.dataclass import dataclass
 from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import shown_url
 from ..generating.generate_candidates import rows_may_be_due
@@ -29,7 +30,7 @@ _SHARE = 20
 _FIRST_S, _LONGEST_S = 60.0, 3600.0
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NextUrl:
     """The URL that is due next.
 

@@ -38,6 +38,7 @@ from ...policy.components.vocabulary import (
 from ...policy.page_rows import MarkdownOptions, PageChoice
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEachDocument
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.option_checks import check_setup
 from ...web.base.options import option
@@ -60,7 +61,7 @@ ARGUMENTS = (TABLE,)
 NO_DOCUMENT, LAST_PART = "", 99_999_999
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions, CatalogOptions):
     """Options of pages, and of their chunks."""
 

@@ -42,6 +42,7 @@ from ...policy.figures import (
     to_json,
 )
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
@@ -71,7 +72,7 @@ STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 _STATISTICS, _BEST, _HOSTS = ".json", ".best", ".hosts"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(RowOptions, LaunchOptions):
     """Options of readdb: one of stats, top and dump, or a URL; and which rows."""
 
@@ -108,7 +109,7 @@ class Options(RowOptions, LaunchOptions):
         check_dump(file, self.regex, *(f".{ending}" for ending in _ENDINGS))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Figures:
     """What to read of the table besides statistics.
 

@@ -3,7 +3,6 @@
 ``item_reading.py`` reads item by item, ``reading_pipeline.py`` by pipelines that may shuffle rows.
 """
 
-import dataclasses
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from ...io.storage.places import Place
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ..base.command import NUTCH_FILE
 from ..launch.launch import LaunchOptions, preflight, workers_elsewhere
@@ -30,7 +30,7 @@ from ..launch.launch import LaunchOptions, preflight, workers_elsewhere
 PartFiles = tuple[Manifest, list[Place]]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Reading(Pinned):
     """The snapshot that an export reads, and the folder of its part files.
 
@@ -54,7 +54,7 @@ class Reading(Pinned):
         return rows.row(0, named=True) if len(rows) else None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ReadItem:
     """A tablet or file that one worker reads, with the batch or index that owns it; or the list of batches."""
 

@@ -4,7 +4,6 @@ It reads tablet by tablet, and holds the best inlinks of one URL at a time.
 """
 
 import contextlib
-import dataclasses
 import json
 import re
 import sys
@@ -19,6 +18,7 @@ from ...io.snapshots.manifest import newest_manifest
 from ...policy.components.link_rows import INLINKS_COLUMNS
 from ...policy.components.vocabulary import record_of
 from ...policy.inlinks.edges import BestOptions, anchors_of
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import NothingToDo, UsageError
 from ...web.base.options import option
 from ...web.nutch_text.link_text import link_record
@@ -32,7 +32,7 @@ ARGUMENTS = (TABLE, Argument("url", "Show the pages that link to this URL.", "?"
 SHOWN_COLUMNS = INLINKS_COLUMNS.pick("source", "anchor", "rel", "score", "first_seen", "last_seen")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(BestOptions):
     """Options of readlinkdb: a URL, or one of dump and top."""
 

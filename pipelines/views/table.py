@@ -17,6 +17,7 @@ from ...io.upkeep.table_weight import weigh_files
 from ...policy.components.vocabulary import iso
 from ...policy.estimating.disk_weights import freed_by_day, weigh_components
 from ...web.base.clock import now_ms
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ..base.command import DONE, Argument, Invocation
@@ -31,7 +32,7 @@ ARGUMENTS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options:
     """Options of table."""
 

@@ -1,9 +1,9 @@
 """console: serves on this machine what runs on a table, while a crawl runs in another process."""
 
-import dataclasses
 import json
 
 from ...policy.indexing.index_options import IndexWriterOptions
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option, shared_option
 from ..base.command import DONE, TABLE, Invocation
 from ..base.served_address import ServedAddress, ServedOptions
@@ -16,7 +16,7 @@ from .table_watch import TableWatch
 ARGUMENTS = (TABLE,)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(WatchOptions, ServedOptions, explain.Options):
     """Options of console: those of status, of explain, and where it is served."""
 

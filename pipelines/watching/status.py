@@ -10,6 +10,7 @@ from ...io.storage.least_free import LeastFreeOptions
 from ...policy.components.heartbeat import PhaseUnderWay
 from ...policy.components.watched_facts import UrlCounts, WatchedFacts
 from ...policy.watching.table_health import TableHealth, waiting_line
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option, seconds, shared_option
 from ...web.base.progress import HostActivity, Phase, WaitingHost
 from ...web.base.visible import visible
@@ -26,7 +27,7 @@ _MOST_SHOWN = 3  # of what runs, of failures
 _STATE_COLOURS = {"running": "green", "well": "green", "stale": "yellow", "failed": "red"}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WatchOptions:
     """How a table is watched, once or again and again."""
 
@@ -45,7 +46,7 @@ class WatchOptions:
     least_free: int = shared_option(LeastFreeOptions, "least_free")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(WatchOptions):
     """Options of status."""
 

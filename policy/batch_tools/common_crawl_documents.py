@@ -1,10 +1,10 @@
 """Pages as the documents that Nutch's ``commoncrawldump`` writes."""
 
 import base64
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.urls.row_keys import from_host_key, from_key, host_key_of
 from ..components.vocabulary import iso
@@ -26,7 +26,7 @@ class PageContext(NamedTuple):
     inlinks: Sequence[str] | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DocumentShape:
     """Options of the form of the documents."""
 

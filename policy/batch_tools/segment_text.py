@@ -4,10 +4,10 @@ Nutch keeps a segment in six parts: crawl_generate, crawl_fetch, content, crawl_
 parse_text. A batch has the same data in fewer components; here they are divided as Nutch has them.
 """
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ...web.base.dataclass import dataclass
 from ...web.content.whatwg_encodings import decode_as, encoding_name
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ...web.urls.row_keys import from_key
@@ -44,7 +44,7 @@ _CONTENT_VERSION, _PARSE_DATA_VERSION = -1, 5
 _SIGNATURE = "65 (signature)"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SegmentRecord:
     """What a batch has about a URL.
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.engine.pace import QueueOptions
 from ...web.rules.url_rules import CheckedUrlOptions, UrlRules
@@ -19,7 +20,7 @@ PLACE = "place"
 WITH_VALUES = "values_after_url"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ListRuleOptions(CheckedUrlOptions):
     """Options of the rules for URLs that come from lists, or from other tables."""
 

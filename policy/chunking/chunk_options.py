@@ -1,7 +1,6 @@
 """Options of how pages become chunks, and which plug-ins count tokens and make vectors."""
 
-import dataclasses
-
+from ...web.base.dataclass import dataclass
 from ...web.base.option_checks import Launch
 from ...web.base.options import option
 from ...web.base.wording import value_error
@@ -13,7 +12,7 @@ _SMALLEST = 16
 _DEFAULT = "words"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ChunkOptions(PluginOptions):
     """Options of chunks."""
 

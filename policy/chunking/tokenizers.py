@@ -1,11 +1,11 @@
 """What counts the tokens of texts: characters, words, a tokenizer of a library, or one of a plug-in."""
 
-import dataclasses
 import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.imports import check_library
 from ...web.content.legibility import SPACELESS_RANGES
@@ -22,7 +22,7 @@ _compiled = functools.cache(re.compile)  # when it is needed: it takes milliseco
 _LONGEST_S = 600.0  # of a call of a plug-in
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Tokenizer:
     """What counts tokens.
 

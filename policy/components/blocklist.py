@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from ...web.base.columns import falses
+from ...web.base.dataclass import dataclass
 from ...web.urls.row_keys import host_key_of
 from ..base.key_columns import host_keys
 from .schema import BLOCKLIST, BlocklistRows, HostRows, conform_frame
@@ -20,7 +21,7 @@ from .schema import BLOCKLIST, BlocklistRows, HostRows, conform_frame
 REASON = "purged"  # the reason under which blocked URLs are counted
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Names:
     """The names that a purge removes.
 
@@ -50,7 +51,7 @@ class Names:
         return conform_frame(frame, BLOCKLIST)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Blocklist:
     """Blocked names, by hash.
 

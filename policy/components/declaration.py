@@ -1,6 +1,5 @@
 """What a component's declaration says: ``Kind``. ``kinds.py`` has the declarations."""
 
-import dataclasses
 import functools
 from enum import Enum
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from ...web.base.dataclass import dataclass
 from .columns import Column, Columns, Purged
 
 
@@ -88,7 +88,7 @@ class Zone(NamedTuple):
         return tuple(filter(None, self))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Kind:
     """The declaration of a kind of component.
 

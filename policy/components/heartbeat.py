@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ...web.base.dataclass import dataclass
+
 _INTERRUPTED = 130  # the exit code of a command that a person has interrupted
 
 
@@ -39,7 +41,7 @@ class FailedRequest(NamedTuple):
     reason: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PhaseUnderWay:
     """A phase of a command, as its heartbeat has it.
 
@@ -91,7 +93,7 @@ class CommandEnd(NamedTuple):
         return self.code != _INTERRUPTED
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Heartbeat:
     """A sign of life of a command.
 

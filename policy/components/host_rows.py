@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from ...web.base.columns import find_sorted, put
+from ...web.base.dataclass import dataclass
 from ...web.base.wording import quote_value
 from ...web.urls.domains import registered_domain, suffix_and_domain
 from ...web.urls.row_keys import from_host_key, host_key
@@ -188,7 +189,7 @@ def is_given_up() -> pl.Expr:
     return pl.col("purged_since").is_not_null() & ~back
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class HostSettings:
     """The settings of a host; None means the usual.
 

@@ -1,14 +1,14 @@
 """What the writers of an index get: which documents, and which of their fields."""
 
-import dataclasses
 from collections.abc import Collection, Mapping
 
+from ...web.base.dataclass import dataclass
 from ...web.base.wording import quote_value
 
 _ID = "id"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FieldMapping:
     """Changes of the fields of documents before a writer gets them, in this order.
 
@@ -42,7 +42,7 @@ class FieldMapping:
             )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WriterRule:
     """A writer, with what it gets.
 
@@ -59,7 +59,7 @@ class WriterRule:
     mapping: FieldMapping = FieldMapping()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class IndexRoute:
     """Documents that go to some writers.
 
@@ -72,7 +72,7 @@ class IndexRoute:
     writers: tuple[str, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class IndexRoutes:
     """Writers, and which documents each gets.
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.tls.contexts import TLS_REASONS
 from .blocklist import Blocklist, blocklist_of
 from .document_schema import DOCUMENTS, DocumentRows
@@ -53,7 +54,7 @@ class FactNeeds(NamedTuple):
     domains: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BatchOrigin:
     """Where changes come from.
 

@@ -1,6 +1,5 @@
 """Limits the number of names of counts, for rules of URL filters and content types."""
 
-import dataclasses
 import pathlib
 from collections import Counter
 from collections.abc import Mapping
@@ -8,6 +7,7 @@ from typing import TypeAlias
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.filters.verdicts import EXCLUDED, FILTER_TIMEOUT, FILTERED, NOT_INCLUDED
 
@@ -20,7 +20,7 @@ OTHERS = "other_rules"
 _TYPES, OTHER_TYPES = "no_parser/", "no_parser/other"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RuleCountOptions:
     """Options of counting rules."""
 

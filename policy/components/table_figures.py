@@ -3,8 +3,10 @@
 import dataclasses
 from collections.abc import Mapping
 
+from ...web.base.dataclass import dataclass
 
-@dataclasses.dataclass(frozen=True)
+
+@dataclass(frozen=True)
 class TableFigures:
     """Figures of a table.
 

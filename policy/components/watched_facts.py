@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ...web.base.dataclass import dataclass
 from .heartbeat import Heartbeat
 
 
@@ -85,7 +86,7 @@ class UrlCounts(NamedTuple):
     due: Mapping[str, int] | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WatchedFacts:
     """What a table and its heartbeats say at one moment.
 

@@ -1,6 +1,5 @@
 """Chooses the page to keep among pages with the same or nearly the same content."""
 
-import dataclasses
 import hashlib
 from typing import NamedTuple, TypeAlias
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from ...web.base.clock import TOLERANCE_MS
 from ...web.base.columns import each_once
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ..base.row_status import FETCHED_STATUSES
 from ..components.schema import STATE, TEXT, OutcomeRows, StateRows, Status, columns
@@ -66,7 +66,7 @@ ORDERS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DedupOptions:
     """Options of finding duplicates, and of choosing the page to keep."""
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.engine.pace import FetchOptions
 from ...web.urls.domains import registered_domain
 from ...web.urls.row_keys import from_host_key
@@ -73,7 +74,7 @@ class FetchTime(NamedTuple):
     left: int = 0
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class KnownSpeeds:
     """What earlier rounds of a table took.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from .functions import call_function, entry, matched_by
 from .operators import calculate, compare, invert, negate, sign_of
 from .syntax import MATCH_SIGNS, Refused, Syntax, or_nearest
@@ -28,7 +29,7 @@ _RESULT = "value of the expression"
 _RESULTS = (Type.NUMBER, Type.TEXT, Type.TRUTH, Type.TIME, Type.DURATION)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Expression:
     """A compiled expression.
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from .syntax import Refused, or_nearest
 from .values import Type, Value, as_truth, finite, iso_time, literal, number, text, truth, unify
 
 MAX_PATTERN = 1000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Function:
     """A function.
 

@@ -7,6 +7,7 @@ from enum import Enum
 import polars as pl
 
 from ...web.base import wording
+from ...web.base.dataclass import dataclass
 from .syntax import Refused
 
 # Times a polars expression may use parts of itself: it is a tree, so a part that is used twice is in it twice.
@@ -28,7 +29,7 @@ class Type(Enum):
     MISSING = "None"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Codes:
     """The codes of a column, such as statuses.
 
@@ -41,7 +42,7 @@ class Codes:
     words: Mapping[str, tuple[int, ...]]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Value:
     """A value of each row.
 
@@ -70,7 +71,7 @@ class Value:
             raise Refused("the expression is too complex")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Field:
     """A name that expressions may use.
 

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...web.base.dataclass import dataclass
 from ...web.base.wording import format_count
 
 # What the names of counts begin with.
@@ -17,7 +18,7 @@ _MANY_FAILURES = 0.5
 _LEAST_CHANCE = 0.05
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FieldFigures:
     """What a field of a rule has found.
 
@@ -44,7 +45,7 @@ class FieldFigures:
         return self.failed / max(1, self.values + self.failed)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RuleFigures:
     """What a rule has found.
 

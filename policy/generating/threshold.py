@@ -6,7 +6,6 @@ two ranks: all rows above the first are chosen, and no row below the second is. 
 the two must be compared: about ``2 / GRID`` of the chosen ones, for any number of parts.
 """
 
-import dataclasses
 import functools
 import threading
 from collections.abc import Iterable
@@ -14,11 +13,13 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
+from ...web.base.dataclass import dataclass
+
 # Of a part that has k of the best rows, about k / GRID may have to be compared.
 GRID = 256
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Summary:
     """Ranks of a part: those of its best rows at some ``positions``, best first.
 
@@ -31,7 +32,7 @@ class Summary:
     rows: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Threshold:
     """Two ranks that decide for most rows whether they are among the best ``n``.
 

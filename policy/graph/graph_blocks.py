@@ -1,12 +1,12 @@
 """Cuts a graph into blocks: ranges of nodes in key order, and the links between each two blocks."""
 
-import dataclasses
 import itertools
 from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ..components.graph_schema import Block, NodeRows, Piece, block_of, pieces_of
 from ..generating.selection import groups
 from .link_limits import EdgeRows, LinkLimits, count_sources, limit_links, page_of, to_level
@@ -15,7 +15,7 @@ from .link_limits import EdgeRows, LinkLimits, count_sources, limit_links, page_
 BLOCK_NODES = 1 << 20
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class MemoryGraph:
     """A graph in memory.
 

@@ -1,14 +1,13 @@
 """Options that choose a graph of the table, and a rank of its nodes."""
 
-import dataclasses
-
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ..components.graph_schema import GRAPH_LEVELS, RANK_COLUMNS
 
 RANK_NAMES = tuple(column.name for column in RANK_COLUMNS)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RankOptions:
     """The option that chooses a rank."""
 
@@ -19,7 +18,7 @@ class RankOptions:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LevelOptions:
     """The option that chooses a graph of the table."""
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ..generating.selection import groups
 
@@ -18,7 +19,7 @@ EdgeRows: TypeAlias = pl.DataFrame  # ``source``, ``target``: row keys, or posit
 MANY_LINKS = 4096
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LinkLimits:
     """Options that say which links count."""
 

@@ -5,16 +5,16 @@ Nutch's own formula loses the rank of pages without links ("dangling" pages), an
 do not count. So its ranks shrink with each round by an amount that depends on the graph.
 """
 
-import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
 
+from ...web.base.dataclass import dataclass
 from ..components.graph_schema import Block, Piece, Values
 from .ranking import BlockRound, Ranking, add_to_targets
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class LinkRank(Ranking):
     """LinkRank: ``(1 - d) + d * (dangling / N + sum of score / links over the links to a node)``.
 
@@ -71,7 +71,7 @@ class LinkRank(Ranking):
         return {"score": score, "share": share}, totals
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PageRank(LinkRank):
     """PageRank: all links count, and the sum of all ranks is 1."""
 

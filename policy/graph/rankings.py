@@ -9,13 +9,13 @@ its own set and those of the nodes that link to it. In a small graph the sets ar
 node. In a larger one they are HyperLogLog counters (HyperBall, Boldi and Vigna, 2013).
 """
 
-import dataclasses
 from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.content.signature import mix_bits
 from ..components.graph_schema import Block, NodeRows, Piece, Values
 from ..components.schema import StateRows
@@ -26,7 +26,7 @@ from .ranking import BlockRound, Ranking, add_to_sources, add_to_targets
 AGGREGATES = ("sum", "max")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Hits(Ranking):
     """HITS (Kleinberg). The authorities sum to 1, and so do the hubs.
 
@@ -84,7 +84,7 @@ _BITS = np.array([(byte).bit_count() for byte in range(256)], np.uint8)
 _GATHERED_BYTES = 32 << 20
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Harmonic(Ranking):
     """Harmonic centrality of each node, from the nodes that reach it.
 

@@ -1,10 +1,10 @@
 """Updates the host table from a scan: numbers of URLs, look-ups of addresses, purging."""
 
-import dataclasses
 from collections.abc import Mapping
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option, seconds
 from ...web.exchange.addresses import FOUND
 from ..base.row_status import FETCHED_STATUSES
@@ -16,7 +16,7 @@ from .sketches import add_sketches, sketch_hosts
 CHECKS = ("none", "new", "known", "failed", "all")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class HostCheckOptions:
     """Options of looking up the addresses of hosts, and of giving hosts up."""
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.exchange.status import (
     FETCH_GONE,
@@ -39,7 +40,7 @@ _FETCH_STATUS_OF = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class IndexDecisionOptions:
     """Options of the choice between adding and deleting."""
 

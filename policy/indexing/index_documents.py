@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import fault_text, place_of_code
@@ -73,7 +74,7 @@ def chosen_filters(
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class DocumentRules:
     """What turns pages into documents.
 

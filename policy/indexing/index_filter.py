@@ -4,11 +4,11 @@ Also the options of all filters, and what filters read in columns of pages.
 """
 
 import abc
-import dataclasses
 from collections.abc import Iterable
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option, shared_option
 from ...web.content.content_type import TYPE_FOUND
 from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
@@ -25,7 +25,7 @@ BUILT_IN_FILTERS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class IndexFilterOptions(BoostOptions, PluginOptions):
     """Options of what a page becomes in an index."""
 

@@ -12,12 +12,12 @@ A file names several writers and what each gets: Nutch's index-writers.xml with 
     remove = ["segment"]
 """
 
-import dataclasses
 import tomllib
 from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ...web.base.dataclass import dataclass
 from ...web.base.joined_options import joined_options
 from ...web.base.options import option
 from ...web.base.wording import quote_value
@@ -32,7 +32,7 @@ from .index_decisions import IndexDecisionOptions
 from .index_filter import IndexFilterOptions
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class IndexWriterOptions(PluginOptions):
     """Options of an index and its writers."""
 

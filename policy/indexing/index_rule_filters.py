@@ -3,7 +3,6 @@
 ``static``, ``replace`` and ``subcollection`` make fields; ``expr`` and ``mimetype`` leave documents out.
 """
 
-import dataclasses
 import functools
 import operator
 import re
@@ -13,6 +12,7 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import RuleFile, entries, read_elements, read_rule_file
 from ..components.index_schema import INDEX_PAGES_COLUMNS
@@ -237,7 +237,7 @@ def read_mime_types(file: RuleFile) -> tuple[bool, tuple[str, ...]]:
     return modes[-1] == "+", tuple(line.lower() for line in lines if line not in ("+", "-"))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Subcollection:
     """A part of an index: pages by texts in their URLs.
 

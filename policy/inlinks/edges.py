@@ -6,7 +6,6 @@ too. So no two documents are compared, and each file is read once. Texts of link
 joined as Nutch does.
 """
 
-import dataclasses
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -14,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.columns import each_once, repeat_value
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option, shared_option
 from ..base.key_columns import host_keys
 from ..components.document_schema import DOCUMENTS, DocumentRows
@@ -66,7 +66,7 @@ _OUTLINKS = pl.Schema(DOCUMENTS)["outlinks"]
 _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^/?#:]*)"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class InvertOptions:
     """Which links are kept in the link table, and for how long."""
 
@@ -112,7 +112,7 @@ class InvertOptions:
 ALL_LINKS = InvertOptions()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class InvertTableOptions(InvertOptions):
     """Options of inverting links, without those of launching."""
 
@@ -124,7 +124,7 @@ class InvertTableOptions(InvertOptions):
         return 1000 * (self.max_link_age or 2 * self.max_fetch_interval)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BestOptions:
     """How many inlinks of a page are shown and used."""
 

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ...web.base.dataclass import dataclass
 from ...web.base.progress import Phase, Phases
 from ...web.engine.request_times import BOUNDS, TimesSoFar
 from ..components.table_figures import TableFigures
@@ -13,7 +14,7 @@ from .count_labels import labelled_counts, word_label
 RUNNING = "nutbeam_command_running"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CommandFacts:
     """What a command knows about itself.
 

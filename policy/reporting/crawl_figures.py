@@ -7,6 +7,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
+from ...web.base.dataclass import dataclass
+
 # Numbers by name, in the order in which they are shown.
 NamedCounts: TypeAlias = Mapping[str, int]
 
@@ -197,7 +199,7 @@ class HostLinks(NamedTuple):
     all_pages: int = 0
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CrawlFigures:
     """The figures of one snapshot of a table.
 

@@ -5,12 +5,12 @@ that may be among the first of a ranking. A part is a range of keys, so that of 
 and the last one can have rows in another part; all others are complete.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.content.bot_walls import BOT_WALL
 from ...web.exchange.status import BUSY_STATUSES, EXCEPTION, FAILED, ROBOTS_DENIED
 from ...web.robots.robots import FAILING_MS
@@ -48,7 +48,7 @@ _HOST_SUMS = ("urls", "fetched", "gone", "duplicates", "failing", *CRAWLER_BLOCK
               "answers", "ms")  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class StateCounts:
     """What is kept of rows of the state.
 

@@ -4,11 +4,11 @@ The schedule ``mime_adaptive`` has rates per content type. Both read shortest an
 hosts from a file.
 """
 
-import dataclasses
 import re
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.rule_files.rule_files import RuleFile, entries, host_name
 from ...web.urls.row_keys import host_key
 from ..base.key_columns import host_keys
@@ -26,7 +26,7 @@ from .visits import (
 _Pairs = tuple[tuple[str, float, float], ...]  # a name and two numbers each
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class HostIntervals:
     """Bounds of the intervals of some hosts.
 
@@ -108,7 +108,7 @@ def _seconds(text: str, usual: float) -> float | None:
         return None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class AdaptiveSchedule:
     """The schedules ``adaptive`` and ``mime_adaptive``.
 

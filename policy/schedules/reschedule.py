@@ -7,13 +7,13 @@ So a pause of some minutes does not make a page gone, and a server that asks for
 not requested each second.
 """
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ...web.base.columns import gather
+from ...web.base.dataclass import dataclass
 from ...web.base.option_checks import Launch
 from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import fault_text, place_of_code
@@ -45,7 +45,7 @@ _SINCE_LAST = FETCH_TIME - pl.col("last_fetch_time")
 _LAST_WAIT = pl.col("fetch_time") - pl.col("last_fetch_time")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CheckedScheduleOptions(RescheduleOptions):
     """Options of a schedule, whose files are read before a command starts."""
 

@@ -1,11 +1,11 @@
 """What all schedules share: their options, when a row is due, gone pages and retries."""
 
-import dataclasses
 from collections.abc import Collection
 
 import polars as pl
 
 from ...web.base.clock import TOLERANCE_MS, Clock
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
@@ -22,7 +22,7 @@ _LONGEST_S = 31_536_000
 _OF_HOSTS = ("adaptive", "mime_adaptive")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScheduleOptions:
     """Options of the intervals between two fetches of a page."""
 
@@ -129,7 +129,7 @@ def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
     return pl.when(longer < limit).then(longer).otherwise(options.shortened_interval).cast(pl.Int32)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RescheduleOptions(ScheduleOptions, PluginOptions):
     """Options of choosing a schedule, and of the schedules that learn how often pages change."""
 

@@ -4,12 +4,12 @@ Scores are numbers of the type float64 in all steps. A row of the state keeps th
 never as NaN or infinity: ``Scorings`` sees to that after each step.
 """
 
-import dataclasses
 from typing import TypeAlias
 
 import polars as pl
 import pyarrow as pa
 
+from ...web.base.dataclass import dataclass
 from ...web.base.options import option
 from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
@@ -25,7 +25,7 @@ _WITHOUT_SCORES = ("depth", "link", "orphan", "metadata")  # they change no scor
 _EITHER = ("opic", "opic_cash")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class OrphanOptions:
     """Options of orphans: pages to which no page links any more."""
 
@@ -55,7 +55,7 @@ class OrphanOptions:
             )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScoringOptions(OrphanOptions, PluginOptions):
     """Options of the scorings, and their order."""
 
@@ -147,7 +147,7 @@ class ScoringOptions(OrphanOptions, PluginOptions):
                 )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BoostOptions:
     """Options of the factor that the score of a page has in an index."""
 
@@ -165,7 +165,7 @@ class BoostOptions:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CarriedColumn:
     """A column of CHANGES that a scoring needs; it exists only if that scoring is chosen.
 

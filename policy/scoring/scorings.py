@@ -1,6 +1,5 @@
 """The chosen scorings in their order, as one."""
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from ...web.base.dataclass import dataclass
 from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import fault_text, place_of_code
 from ..base.made_by_plugin import made_by_plugin
@@ -55,7 +55,7 @@ _LARGEST = 3.4e38  # the largest score that a row can hold
 _NOT_NULL = ("score", "sort_value", "status")  # a scoring must not remove their values
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Scorings:
     """Scorings that are applied one after another; see ``Scoring`` for each step.
 

@@ -5,13 +5,13 @@ expressions, as in URL filters. The first one that is found in a URL decides; ot
 value. Empty lines and lines that begin with ``#`` are ignored.
 """
 
-import dataclasses
 import functools
 import math
 
 import polars as pl
 
 from ...web.base.columns import put
+from ...web.base.dataclass import dataclass
 from ...web.base.wording import quote_value
 from ...web.patterns.patterns import Pattern, TimeLimit, compile_pattern
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
@@ -20,7 +20,7 @@ from ..components.schema import StateRows
 from .scoring import Scoring, ScoringOptions
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Boost:
     """A line of the file: a factor, and the pattern of URLs that get it."""
 

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 
 import polars as pl
 
+from ...web.base.dataclass import dataclass
 from ...web.base.joined_options import joined_options
 from ...web.base.options import option
 from ...web.content.content_type import ALTERNATE, LINK_KINDS
@@ -25,7 +26,7 @@ OTHERS_NAMED, NONE_NAMED = "others_in_robots_txt", "none_in_robots_txt"
 _PLACE = re.compile(r"[a-z][a-z0-9+.-]*://([^/?]*)(/[^?]*)?")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SitemapLimits:
     """Options of sitemaps alone."""
 
@@ -110,7 +111,7 @@ class SitemapOptions(
     """Options of reading sitemaps, and of adding their URLs to the table."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Sitemap:
     """A sitemap to request.
 

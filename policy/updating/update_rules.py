@@ -4,6 +4,7 @@ import dataclasses
 
 import pyarrow as pa
 
+from ...web.base.dataclass import dataclass
 from ...web.base.joined_options import joined_options
 from ...web.base.options import option
 from ..components.page_facts import FactNeeds
@@ -45,7 +46,7 @@ class UpdateTableOptions(UpdateOptions, LinkOptions):
         return self.scope == "any" and self.domain_budget >= 0 and self.additions_allowed
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class UpdateRules:
     """The rules of an update.
 

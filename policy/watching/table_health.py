@@ -1,9 +1,9 @@
 """Judges from the facts of a table what runs on it, how the last work ended, and whether all is well."""
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from ...web.base.dataclass import dataclass
 from ...web.base.wording import format_count, in_words
 from ..components.heartbeat import FailedRequest, Heartbeat, PhaseUnderWay
 from ..components.watched_facts import WatchedCommand, WatchedFacts, WatchedOperation
@@ -19,7 +19,7 @@ _COMMANDS_OF_JOBS = {"update": "updatedb"}
 _FRESH_MS = 60_000
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RunningWork:
     """A command that runs, or an operation of which there is no heartbeat.
 
@@ -68,7 +68,7 @@ class LastWork(NamedTuple):
     failures: tuple[FailedRequest, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class TableHealth:
     """What runs on a table, what has ended, and what is wrong.
 

@@ -1,6 +1,5 @@
 """A part of a batch in an archive, which one worker writes."""
 
-import dataclasses
 from collections.abc import Mapping
 
 from ...io.archives.archive_plans import ArchiveFolder, ArchivePlan
@@ -8,12 +7,13 @@ from ...io.snapshots.pinned import Pinned
 from ...io.storage.place_addresses import place_of
 from ...web.archives.page_records import EarlierCapture
 from ...web.archives.warc_options import WarcOptions
+from ...web.base.dataclass import dataclass
 
 # The captures that are revisits, by URL and time.
 Revisits = Mapping[tuple[str, int], EarlierCapture]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ArchivePart:
     """A part of a batch, which one worker writes.
 

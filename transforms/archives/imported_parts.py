@@ -35,6 +35,7 @@ from ...web.archive_reading.archived_answers import (
 from ...web.archive_reading.archived_records import ArchivedRecord, decode_digest, parse_date
 from ...web.archive_reading.warc_reading import RecordReader
 from ...web.archives.warc_records import REQUEST, REVISIT
+from ...web.base.dataclass import dataclass
 from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
 from ...web.engine.tasks import Result, Task
@@ -49,7 +50,7 @@ _NOT_MODIFIED = 304
 _CONDITION = "\r\nIf-None-Match: *\r\n"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ImportRules:
     """How records become pages.
 
@@ -66,7 +67,7 @@ class ImportRules:
     keeps_wire: bool
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ImportPart:
     """A part of a file of an archive, or some of its records.
 
@@ -87,7 +88,7 @@ class ImportPart:
     records: tuple[tuple[int, int], ...] = ()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PagesFile:
     """A file of pages that was written, and its counts."""
 

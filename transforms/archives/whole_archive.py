@@ -24,13 +24,14 @@ from ...policy.archives.url_index import url_index_rows
 from ...policy.components.archive_rows import CAPTURES, HOST_FACTS
 from ...policy.components.schema import to_frame
 from ...web.archives.warc_options import INDEX_OF_HOSTS, WarcOptions
+from ...web.base.dataclass import dataclass
 from ..elements.chunks import Chunk, to_chunks
 from ..for_each import Spread
 from ..partition import grouped_by_hash
 from ..wiring.display import Displayed
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WholeArchive:
     """An archive, and what is to be made of all of it.
 

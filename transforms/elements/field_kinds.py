@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...policy.components.schema import TEXT
+from ...web.base.dataclass import dataclass
 
 _PLAIN = {
     str: TEXT,
@@ -34,7 +35,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FieldKind:
     """How values of one type are stored in a chunk.
 

@@ -23,6 +23,7 @@ from ...policy.components.graph_schema import Piece, pieces_of, source_ranges
 from ...policy.components.schema import TEXT
 from ...policy.graph.graph_blocks import local_piece
 from ...policy.graph.link_limits import LinkLimits
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 
 # Size of a link in a shuffle, bytes: with the key of its target.
@@ -35,7 +36,7 @@ LIMIT, BLOCKS = "Limit", "Blocks"
 NODE_KEYS = pa.schema([("key", TEXT), ("in_links", pa.int64()), ("out_links", pa.int64())])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class GraphPlan:
     """Key ranges.
 
@@ -52,7 +53,7 @@ class GraphPlan:
     splits: tuple[int, ...] = (1,)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NodeRange:
     """The sorted nodes of a key range, in a file."""
 
@@ -63,7 +64,7 @@ class NodeRange:
     out_links: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class GraphLayout:
     """The numbers of nodes: of ranges, and of blocks, which are several ranges.
 
@@ -89,7 +90,7 @@ class GraphLayout:
         return sum(span.in_links for span in self.ranges if span)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class EdgeFile:
     """Links to some nodes of a block, sorted by source, in a file."""
 
@@ -98,7 +99,7 @@ class EdgeFile:
     rows: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class GraphShape:
     level: str
     limits: LinkLimits
@@ -173,7 +174,7 @@ def lay_out(grouped: tuple[int, Iterable[Any]], how: GraphShape) -> GraphLayout:
 _EDGES = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("counts", pa.bool_())])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BlockWork:
     """One block to write. ``files`` has the edges of all blocks."""
 

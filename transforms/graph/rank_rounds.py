@@ -11,6 +11,7 @@ from ...io.graph.graph_files import Receipt, RoundFiles, StoredGraph, round_file
 from ...io.snapshots.operations import Operation
 from ...policy.components.graph_schema import Values
 from ...policy.graph.ranking import BlockRound, Ranking, has_converged, one_block, sum_totals
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
@@ -28,7 +29,7 @@ MOST_GROUPS = 32
 MOST_STEPS = 200
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RankedBlock:
     """The ranks of a block.
 
@@ -47,7 +48,7 @@ class RankedBlock:
     changes: tuple[float, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Report:
     """What the blocks of a group report to each group."""
 
@@ -148,7 +149,7 @@ def most_rounds(ranking: Ranking) -> int:
     return MOST_STEPS // ranking.steps(1)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _How:
     ranking: Ranking
     level: str
@@ -212,7 +213,7 @@ def _start(operation: Operation, how: _How) -> Iterator[tuple[int, _Report]]:
         yield group, _Report(operation, tuple(filter(None, receipts)))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Meeting:
     """The reports of all blocks after a round, and the files with their values, for one group."""
 
@@ -260,7 +261,7 @@ def _round(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[tuple[
         yield other, _Report(meeting.operation, done)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Work:
     """A round, for any block."""
 

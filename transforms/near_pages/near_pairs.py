@@ -17,6 +17,7 @@ from ...policy.components.schema import empty, to_frame
 from ...policy.dedup import near_pairs as bands_of
 from ...policy.dedup.duplicates import NEAR_PAIRS, simhashes
 from ...policy.dedup.near_pairs import DifferingBits, Hashes, band_values, pairs_of_band
+from ...web.base.dataclass import dataclass
 from ..elements.arguments import check_integer
 from ..elements.chunks import MAX_ROWS, Chunk, hashes_of, to_chunks
 from ..elements.row_types import arrow_schema, field_names, field_types, row_type_with
@@ -180,7 +181,7 @@ def near_pairs(frame: pl.DataFrame, distance: int) -> pl.DataFrame:
     return pl.concat([empty(NEAR_PAIRS), *pair_frames])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class BandLayout:
     """How the rows of each band are divided into partitions.
 

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ...io.parsing.parser_limits import share_machine
+from ...web.base.dataclass import dataclass
 from ...web.base.memory import collect_seldom, keep_modules
 from ...web.base.progress import PROGRESS, HostActivity, RequestFailure
 from ...web.engine.request_times import REQUEST_TIMES, TimesSoFar
@@ -40,7 +41,7 @@ class WorkItem(NamedTuple):
     args: tuple[Any, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Tally:
     """Message: the progress of an item so far; see ``Progress``.
 

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from ..base.dataclass import dataclass
 from ..base.options import option
 
 GZIP, ZSTD = COMPRESSIONS = ("gzip", "zstd")
@@ -14,7 +15,7 @@ WARC_ENDINGS = {GZIP: "warc.gz", ZSTD: "warc.zst"}
 _MOST_OFFSET = 2**31 - 1
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WarcOptions:
     """Options of what WARC files contain, and how."""
 

@@ -3,12 +3,13 @@
 import dataclasses
 import re
 
+from .dataclass import dataclass
 from .options import option
 
 _FORBIDDEN = re.compile(r"[^\x20-\x7e]")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class AgentOptions:
     """Options of the crawler's identity in requests."""
 

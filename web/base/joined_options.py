@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Any, TypeVar, dataclass_transform
 
+from .dataclass import FROZEN_METHODS
+
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -10,8 +12,8 @@ _Class = TypeVar("_Class", bound=type)
 def joined_options(cls: _Class) -> _Class:
     """Makes a frozen dataclass of a class that joins the options of others.
 
-    It behaves as with ``dataclasses.dataclass(frozen=True)``. That compiles the text of four methods with
-    all fields for each class, which took a fifth of the imports of ``crawl``.
+    It behaves as with ``dataclass(frozen=True)``, without compiling ``__init__``: with hundreds of fields that
+    takes long, and few objects are made.
 
     >>> from nutbeam.web.base.options import option
     >>> @joined_options
@@ -24,9 +26,10 @@ def joined_options(cls: _Class) -> _Class:
     Traceback (most recent call last):
     TypeError: Joined() has no field 'width'
     """
-    dataclasses.dataclass(frozen=True, init=False, repr=False, eq=False)(cls)
-    for name, method in _METHODS.items():
+    dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+    for name, method in FROZEN_METHODS.items():
         setattr(cls, name, method)
+    cls.__init__ = _init  # type: ignore[misc]
     return cls
 
 
@@ -54,27 +57,3 @@ def _default(cls: str, field: "dataclasses.Field[Any]") -> Any:
     if field.default is dataclasses.MISSING:
         raise TypeError(f"{cls}() lacks {field.name!r}")
     return field.default
-
-
-def _repr(self: Any) -> str:
-    shown = (f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr)
-    return f"{type(self).__qualname__}({', '.join(shown)})"
-
-
-def _equals(self: Any, other: object) -> bool:
-    if type(other) is not type(self):
-        return NotImplemented
-    return _values(self) == _values(other)
-
-
-def _hash(self: Any) -> int:
-    return hash(_values(self))
-
-
-def _values(options: Any) -> tuple[Any, ...]:
-    return tuple(
-        getattr(options, field.name) for field in dataclasses.fields(options) if field.compare
-    )
-
-
-_METHODS = {"__init__": _init, "__repr__": _repr, "__eq__": _equals, "__hash__": _hash}

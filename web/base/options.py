@@ -14,6 +14,7 @@ import typing
 from collections.abc import Collection, Hashable
 from typing import Any, Literal, TypedDict, Unpack
 
+from .dataclass import dataclass
 from .wording import value_error
 
 # Values of the suffixes, in seconds and in bytes.
@@ -35,7 +36,7 @@ _NUMBER = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za
 _Kind = type  # inside Option, "type" is a field
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Option:
     """The declaration of one option.
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from .clock import now_ms
+from .dataclass import dataclass
 
 # Reading a million hosts takes time; it may take a two-hundredth of the total time.
 _LOOK_SECONDS, _LOOK_SHARE = 1.0, 200
@@ -34,7 +35,7 @@ class RequestFailure(NamedTuple):
     reason: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WaitingHost:
     """A host with waiting pages.
 
@@ -53,7 +54,7 @@ class WaitingHost:
     active: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class HostActivity:
     """The hosts of a fetch at one moment.
 
@@ -90,7 +91,7 @@ class HostActivity:
         return self.slowest[0].seconds if self.slowest else 0.0
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Phase:
     """One phase at one moment.
 
@@ -132,7 +133,7 @@ class Phase:
         return max(things / self.rate, self.hosts.seconds if self.hosts and things else 0.0)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Phases:
     """The current phase, if any, those before it, oldest first, and the round of a crawl.
 

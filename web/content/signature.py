@@ -1,6 +1,5 @@
 """Computes signatures: pages with equal signatures are unchanged, or duplicates."""
 
-import dataclasses
 import functools
 import hashlib
 import re
@@ -9,6 +8,7 @@ import unicodedata
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.dataclass import dataclass
 from ..base.options import option
 from .legibility import SPACELESS_RANGES
 
@@ -21,7 +21,7 @@ _SHINGLE_WORDS = 3
 _LETTERS_AND_DIGITS = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SignatureOptions:
     """Options of comparing pages."""
 

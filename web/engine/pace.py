@@ -1,17 +1,17 @@
 """Options of fetching (``FetchOptions``: threads, delays, limits), and measurements of its speed."""
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..base.dataclass import dataclass
 from ..base.options import option, seconds
 from ..robots.robots_options import RobotsOptions
 from ..urls.domains import registered_domain
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class QueueOptions:
     """Option that determines which hosts share a queue."""
 
@@ -35,7 +35,7 @@ class QueueOptions:
         return registered_domain(host) if self.queue_mode == "domain" else host
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FetchOptions(RobotsOptions, QueueOptions):
     """Delays, limits, and the number of requests at a time."""
 

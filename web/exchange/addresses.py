@@ -1,7 +1,6 @@
 """Looks up addresses of hosts, many at once; hosts at one address share it; checks single hosts."""
 
 import contextlib
-import dataclasses
 import ipaddress
 import math
 import socket
@@ -13,6 +12,7 @@ from typing import TypeVar
 
 import polars as pl
 
+from ..base.dataclass import dataclass
 from ..base.options import shared_option
 from ..network.dialer import split_url
 from ..network.guard import Denied, Destination, Guard
@@ -116,7 +116,7 @@ SECONDS = 600.0
 ADDRESS_CHANGED = "address_changed"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class AddressOptions:
     """Options that decide where connections go, for jobs before fetch."""
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import parse_http_list
 
+from ..base.dataclass import dataclass
 from ..base.errors import UsageError
 from ..base.mappings import SizeCache
 from ..network.dialer import Origin, split_url
@@ -29,7 +30,7 @@ _MAX_CHALLENGES = 1_000
 _MAX_CHALLENGE = 8_192  # letters of a header that are read
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Credential:
     """User and secret for one origin.
 

@@ -1,6 +1,5 @@
 """The options of requests: of HTTP, and of reading files."""
 
-import dataclasses
 import logging
 import os
 import re
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ..base.agent import AgentOptions, require_agent
+from ..base.dataclass import dataclass
 from ..base.joined_options import joined_options
 from ..base.option_checks import Launch
 from ..base.options import option, seconds
@@ -25,7 +25,7 @@ _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "appl
 _LOG = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FileOptions(SchemeOptions):
     """Options of reading files, used if ``schemes`` includes file."""
 
@@ -225,7 +225,7 @@ class HttpOptions(AgentOptions, FileOptions):
             _LOG.warning("other users may read %s: chmod 600 it", path)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class WireOptions:
     """The option of what is stored of answers."""
 

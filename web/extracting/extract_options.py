@@ -1,9 +1,9 @@
 """The option that names files of rules; the rules travel with the options to other processes."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..base.dataclass import dataclass
 from ..base.option_checks import Launch
 from ..base.options import option
 from ..plugins.plugin_options import PluginOptions
@@ -15,7 +15,7 @@ _SETS = "rule_sets"  # key in the pickled state
 _sent_sets: "dict[str, RuleSet]" = {}  # by path, in a process to which they were sent
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ExtractOptions(PluginOptions):
     """Options of rules by which fields are taken from pages.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..base.dataclass import dataclass
 from ..patterns.patterns import Searcher, TimeLimit
 from .field_sources import FieldSource
 
@@ -22,7 +23,7 @@ ANY_HOST = "*"
 _LIMIT = TimeLimit()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FieldRule:
     """Where a field comes from, and what it is.
 
@@ -73,7 +74,7 @@ class FieldRule:
         return None if match is None else str(match[1 if match.re.groups else 0] or "")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PageRule:
     """A rule for some pages: each makes a record, or a record for each of its items.
 
@@ -105,7 +106,7 @@ class PageRule:
             return False
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RuleSet:
     """The rules of a file; together they make the rows of one table.
 
@@ -142,7 +143,7 @@ def _is_host(pattern: str, netloc: str, host: str) -> bool:
     return pattern in (ANY_HOST, host, netloc)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FieldFailure:
     """A value that was found, and did not become one of the field's type.
 
@@ -159,7 +160,7 @@ class FieldFailure:
     source: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ExtractedRecord:
     """A record that a rule has made of a page or of one of its items.
 

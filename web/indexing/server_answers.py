@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.dataclass import dataclass
 from ..base.errors import UserError, one_line
 from ..base.safe_json import object_or_empty
 from ..exchange.status import seconds_to_wait
@@ -31,7 +32,7 @@ class Blocked(UserError):
     """A server does not take any document, for a reason that its operator can correct."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ServerAnswer:
     """An answer of a server.
 

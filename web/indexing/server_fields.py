@@ -1,9 +1,10 @@
 """The fields of nutbeam's documents on search servers: their types, and what a Solr schema lacks."""
 
-import dataclasses
 import fnmatch
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from ..base.dataclass import dataclass
 
 WORDS, KEYWORD, DATE, LONG, FLOAT = "text", "keyword", "date", "long", "float"
 
@@ -78,7 +79,7 @@ def _property(kind: str) -> dict[str, Any]:
     return {"type": kind}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SolrSchema:
     """A schema.
 

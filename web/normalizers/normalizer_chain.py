@@ -1,11 +1,11 @@
 """Applies several URL normalizers in order, until nothing changes."""
 
-import dataclasses
 from collections.abc import Callable
 
 import polars as pl
 
 from ..base.columns import falses, nulls, put
+from ..base.dataclass import dataclass
 from ..urls.row_keys import BadUrl
 from .basic import Basic, normalize_basic
 from .normalizer_step import Step, apply_each
@@ -15,7 +15,7 @@ MAX_ROUNDS = 5
 LOOP = "normalizer_loop"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Normalizer:
     """A chain of normalizers.
 

@@ -10,6 +10,7 @@ import polars as pl
 import regex
 
 from ..base.columns import falses, nulls, put
+from ..base.dataclass import dataclass
 from ..base.wording import quote_value, value_error
 from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern, pattern_of
 from ..urls.row_keys import BadUrl
@@ -22,7 +23,7 @@ _ROOT = "regex-normalize"
 _FORM = ((), ("regex",), ("pattern", "substitution"))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Substitution:
     """One rule: every match of ``pattern`` is new by ``template``.
 

@@ -1,8 +1,7 @@
 """The options that all parsers share."""
 
-import dataclasses
-
 from ..base.agent import AgentOptions
+from ..base.dataclass import dataclass
 from ..base.imports import check_library
 from ..base.options import option, seconds, shared_option
 from ..plugins.plugin_options import PluginOptions
@@ -12,7 +11,7 @@ from ..robots.robots_options import RobotsOptions
 PARSERS = PluginGroup("nutbeam.parsers", "parser", keyed="parsers")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ParseOptions(PluginOptions):
     """Options of the content to extract from a page, and limits."""
 

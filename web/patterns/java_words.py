@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from ..base.dataclass import dataclass
 from .chars import Chars, in_any_case
 
 # For the ``regex`` package, for polars, and whether both mean the same.
@@ -57,7 +58,7 @@ class Word:
     name: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class JavaPattern:
     """A parsed pattern.
 

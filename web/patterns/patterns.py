@@ -4,7 +4,6 @@
 form for polars, whose engine searches a whole column at once.
 """
 
-import dataclasses
 import functools
 import re
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import polars as pl
 import regex
 
 from ..base.columns import falses, put
+from ..base.dataclass import dataclass
 from ..base.wording import value_error
 from .java_syntax import parse_pattern
 from .java_words import Word
@@ -34,7 +34,7 @@ class Searcher(Protocol):
         """Returns a match, or None if there is none; raises ``TimeoutError``."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Pattern:
     """A compiled pattern.
 

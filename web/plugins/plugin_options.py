@@ -1,16 +1,16 @@
 """Options that name plug-ins: the sources of plug-ins in files travel with them to other processes."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from ..base.dataclass import dataclass
 from ..base.options import options_of
 from .plugin_files import is_plugin_file, plugin_sources, put_plugin_sources
 
 _SOURCES = "plugin_sources"  # key in the pickled state
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PluginOptions:
     """The base of options that may name plug-ins in files.
 

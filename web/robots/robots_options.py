@@ -1,11 +1,10 @@
 """Options of robots.txt and of robots directives in documents."""
 
-import dataclasses
-
+from ..base.dataclass import dataclass
 from ..base.options import option, seconds
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class RobotsOptions:
     """Options of fetching and storing robots.txt."""
 

@@ -1,8 +1,8 @@
 """Options of URL filters and normalizers."""
 
-import dataclasses
 from typing import Any
 
+from ..base.dataclass import dataclass
 from ..base.options import option
 from ..normalizers.normalizer_step import SCOPES
 from ..plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
@@ -52,7 +52,7 @@ def _fast_limit(part: str, nutch: str) -> Any:
     return option(-1, text, unit="characters", nutch=nutch, minimum=-1)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class UrlOptions(SchemeOptions):
     """Options for normalizing and filtering URLs."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from ..base.columns import falses, nulls, put, text_frame
+from ..base.dataclass import dataclass
 from ..base.option_checks import Launch
 from ..base.wording import quote_value
 from ..filters.regex_filter import RegexFilter
@@ -46,7 +47,7 @@ _NORMAL_REST = rf"^(?:{segment(_ESCAPE)}/)*{segment(_ESCAPE)}?{query(_ESCAPE)}$"
 _NORMAL_SITE = rf"^{HOST}{PORT}$"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class UrlRules:
     """The normalizers and filters that the options name.
 
@@ -61,7 +62,7 @@ class UrlRules:
         UsageError: A plug-in is unknown, or cannot be imported.
     """
 
-    options: UrlOptions = UrlOptions()  # noqa: RUF009 - frozen
+    options: UrlOptions = UrlOptions()
     files: tuple[tuple[str, RuleFile], ...] | None = None
 
     def __post_init__(self) -> None:
@@ -328,7 +329,7 @@ _LOOKED_FOR = {
 _LOG = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CheckedUrlOptions(UrlOptions):
     """URL options whose rules are read before a command starts."""
 

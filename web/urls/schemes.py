@@ -1,11 +1,11 @@
 """The URL schemes that can be crawled."""
 
-import dataclasses
 import re
 from collections.abc import Collection, Iterable
 
 import polars as pl
 
+from ..base.dataclass import dataclass
 from ..base.options import option
 from ..plugins.plugin_options import PluginOptions
 from ..plugins.plugins import PluginGroup
@@ -23,7 +23,7 @@ _FTP = re.compile(
 PROTOCOLS = PluginGroup("nutbeam.protocols", "protocol", SCHEMES, keyed="protocols")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class SchemeOptions(PluginOptions):
     """Options of the accepted URL schemes, and of the plug-ins that fetch."""
 

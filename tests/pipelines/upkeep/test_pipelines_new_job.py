@@ -1,7 +1,5 @@
 """A job that only these tests declare runs beside compact and purge, as the product's jobs do."""
 
-import dataclasses
-
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -18,12 +16,13 @@ from nutbeam.transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from nutbeam.transforms.elements.chunks import Chunk, to_chunks
 from nutbeam.transforms.for_each import ForEach
 from nutbeam.transforms.operations import Begin, Commit
+from nutbeam.web.base.dataclass import dataclass
 
 URLS = [f"http://h{number}.example.com/" for number in range(8)]
 KEYS = pa.schema([("key", TEXT)])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(JobOptions):
     """Options of the job."""
 

@@ -1,6 +1,5 @@
 """``--store_wire``: answers are kept as they came, as far as status line, headers and body lack it."""
 
-import dataclasses
 import gzip
 import ssl
 
@@ -11,12 +10,13 @@ from made_certificates import CERTIFICATE
 from one_request import URL
 from web_servers import connect_to, reply, serve
 
+from nutbeam.web.base.dataclass import dataclass
 from nutbeam.web.exchange.http_options import HttpOptions, WireOptions
 
 pytestmark = pytest.mark.usefixtures("each_client")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Options(HttpOptions, WireOptions):
     """Options of fetch, as far as they matter here."""
 

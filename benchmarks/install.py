@@ -93,11 +93,12 @@ def needed_by(name: str, found: Mapping[str, dict]) -> Iterable[str]:
     return ["nutbeam"] if "nutbeam" in direct else direct
 
 
-def make_environment(folder: str) -> str:
-    """Installs nutbeam into a new environment; returns its Python."""
+def make_environment(folder: str, extra: str = "") -> str:
+    """Installs nutbeam into a new environment, perhaps with an extra; returns its Python."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     python = f"{folder}/bin/python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--editable", str(ROOT)], check=True)
+    what = f"{ROOT}[{extra}]" if extra else str(ROOT)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--editable", what], check=True)
     return python
 
 

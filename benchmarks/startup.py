@@ -7,8 +7,9 @@ to the first line on a terminal, for which the budget is 0.3 s. The second table
 no pipeline, for which the budget is 0.25 s: CPU, because other work on the machine changes it less. Its last
 column compares with the import of polars and pyarrow, 0.17 s on a quiet machine, so the budget is 1.47 of it. "first page" is the time until a server on
 this machine gets the request for it, from ``nutbeam.fetch`` and from ``nutbeam.crawl``, which makes a table, injects the
-seed and generates a batch before; for ``import nutbeam`` the budget is 0.15 s, for these pages 1.5 s. "plain
-installation" hides pandas and Google's clients: Beam imports them if they are there, and they are no part of nutbeam.
+seed and generates a batch before; for ``import nutbeam`` the budget is 0.15 s, for these pages 1.5 s. All are run
+in an environment of its own with nutbeam and its extra ``sql``: Beam imports pandas and Google's clients if they are there,
+and they are no part of nutbeam. ``--small`` takes the environment that runs it.
 """
 
 import json
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 
+import install
 import measure
 
 from nutbeam.web.simweb.server import SimWeb
@@ -46,24 +48,19 @@ WITHOUT_PIPELINE = (
     "sql {table} {query}", "filterchecker " + SEED, "normalizerchecker " + SEED, "config files",
     "showproperties files", "completion bash", "--help", "help crawl",
 )  # fmt: skip
-HIDDEN = """
-import sys
-
-class Hidden:
-    def find_spec(self, name, path=None, target=None):
-        if name in ("pandas", "google.cloud"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Hidden())
-"""
 
 
-def cpu_seconds_of(words: list[str], path: str = "") -> float:
-    """Returns the CPU time of a fresh Python process and its children, with a folder on its path."""
+python = sys.executable
+
+
+def cpu_seconds_of(words: list[str]) -> float:
+    """Returns the CPU time of a fresh Python process and its children."""
     process = subprocess.Popen(
-        [sys.executable, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, env=os.environ | ({"PYTHONPATH": path} if path else {}),
-    )  # fmt: skip
+        [python, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode in (0, 1), words
@@ -72,9 +69,6 @@ def cpu_seconds_of(words: list[str], path: str = "") -> float:
 
 def measure_plain(folder: pathlib.Path, repeats: int) -> None:
     """Prints the CPU time of commands that run no pipeline, the least of some runs."""
-    hidden = folder / "hidden"
-    hidden.mkdir()
-    (hidden / "sitecustomize.py").write_text(HIDDEN)
     table, least = str(folder / "tiny"), dict[str, float]()
     runs = {"import apache_beam": ["-c", "import apache_beam"],
             "import polars, pyarrow": ["-c", "import polars, pyarrow"]}  # fmt: skip
@@ -84,14 +78,14 @@ def measure_plain(folder: pathlib.Path, repeats: int) -> None:
     runs["nutbeam help crawl"] = runs.pop("nutbeam help")
     for _ in range(repeats):
         for command, words in runs.items():
-            seconds = cpu_seconds_of(words, str(hidden))
+            seconds = cpu_seconds_of(words)
             least[command] = min(least.get(command, seconds), seconds)
     beam, frames = least["import apache_beam"], least["import polars, pyarrow"]
     rows = [
         (name, cpu, cpu / PLAIN_BUDGET_SECONDS, cpu / beam, cpu / frames)
         for name, cpu in least.items()
     ]
-    heads = ("plain installation", "CPU s", f"of {PLAIN_BUDGET_SECONDS} s", "of import apache_beam",
+    heads = ("fresh process", "CPU s", f"of {PLAIN_BUDGET_SECONDS} s", "of import apache_beam",
              "of import polars, pyarrow")  # fmt: skip
     measure.table(f"without a pipeline, least of {repeats}", heads, rows)
 
@@ -100,7 +94,7 @@ def seconds_of(words: list[str], **environ: str) -> float:
     """Returns how long a fresh Python process takes, from start to end."""
     start = time.perf_counter()
     subprocess.run(
-        [sys.executable, *words], check=True, env=os.environ | environ,
+        [python, *words], check=True, env=os.environ | environ,
         stdin=subprocess.DEVNULL, capture_output=True,
     )  # fmt: skip
     return time.perf_counter() - start
@@ -109,7 +103,7 @@ def seconds_of(words: list[str], **environ: str) -> float:
 def seconds_to_first_line(words: list[str]) -> float:
     """Returns how long the installed command takes to show anything on a terminal."""
     master, slave = pty.openpty()
-    command = [str(pathlib.Path(sys.executable).with_name("nutbeam")), *words]
+    command = [str(pathlib.Path(python).with_name("nutbeam")), *words]
     start = time.perf_counter()
     process = subprocess.Popen(
         command, stdout=slave, stderr=slave, env=os.environ | {"TERM": "xterm"}
@@ -123,7 +117,7 @@ def seconds_to_first_line(words: list[str]) -> float:
     return seconds
 
 
-def seconds_to_first_page(call: str, table: pathlib.Path, **environ: str) -> float:
+def seconds_to_first_page(call: str, table: pathlib.Path) -> float:
     """Returns how long a fresh process with one of ``CALLS`` takes to request the first page."""
     with tempfile.TemporaryFile("a+b") as log, SimWeb(
         hosts=1, pages=1, crawl_delay=0, log=log.fileno()
@@ -131,7 +125,7 @@ def seconds_to_first_page(call: str, table: pathlib.Path, **environ: str) -> flo
         options = f"connect_to={web.connect_to!r}, server_delay=0"
         code = f"import nutbeam; {call.format(table=str(table), url=web.seeds[0], options=options)}"
         start = time.monotonic()
-        seconds_of(["-c", code], **environ)
+        seconds_of(["-c", code])
         requests = [json.loads(line) for line in os.pread(log.fileno(), 1 << 20, 0).splitlines()]
         return min(when for when, _, path in requests if path != "/robots.txt") - start
 
@@ -158,11 +152,14 @@ def commands(folder: pathlib.Path, run: int) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Prints the tables."""
+    global python
     repeats = measure.sized(2, 5, 7)
     seconds: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        if "--small" not in sys.argv[1:]:
+            python = install.make_environment(f"{folder}/venv", "sql")
         seconds_of(["-m", "nutbeam", "inject", str(folder / "tiny"), SEED])  # warms up
         (folder / "nutbeam.toml").write_text(CONFIG)
         bare = {"PYTHONPYCACHEPREFIX": f"{folder}/none", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -178,9 +175,6 @@ def main() -> None:
             for number, (name, call) in enumerate(CALLS.items()):
                 page = seconds_to_first_page(call, folder / f"crawled-{run}-{number}")
                 seconds.setdefault(name, []).append(page)
-                plain = folder / f"plain-{run}-{number}"
-                page = seconds_to_first_page(call, plain, PYTHONPATH=str(folder / "hidden"))
-                seconds.setdefault(f"{name}, plain installation", []).append(page)
     beam = statistics.median(seconds["import apache_beam"])
     rows = [
         (command, median, median / BUDGET_SECONDS, median / beam)

@@ -4,6 +4,7 @@ import collections
 import itertools
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ from crawling import (
 )
 from ending import command, ended, flushed, session, wait_for
 from simulated_web import SimWeb, served_web
-from waiting import wait_until_none
+from waiting import PATIENCE, wait_until_none
+from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.launch import machine_use
@@ -68,8 +70,24 @@ def test_each_host_gets_requests_from_one_engine(tmp_path):
     assert len(moments) == 12
     gaps = [b - a for of_host in moments.values() for a, b in itertools.pairwise(of_host)]
     assert min(gaps) >= DELAY
-    # Both engines work at the same time: the requests of each host lie within those of the others.
-    assert max(map(min, moments.values())) < min(map(max, moments.values()))
+
+
+def test_engines_work_at_the_same_time(tmp_path):
+    """No host gets an answer before all of them are asked: those of one engine are not enough."""
+    table, hosts = tmp_path / "table", [f"h{number}.example.com" for number in range(20)]
+    together = threading.Barrier(len(hosts))
+
+    def answer(path, _):
+        if path != "/robots.txt":
+            together.wait(PATIENCE)
+        return reply(b"")
+
+    assert nutbeam("inject", table, *(f"http://{host}/page" for host in hosts)) == 0
+    assert nutbeam("generate", table, "--num_fetchers", 2) == 0
+    with serve(answer) as server:
+        doors = [word for door in connect_to(server.port) for word in ("--connect_to", door)]
+        assert nutbeam("fetch", table, *doors, *TWO[:2], "--timeout", PATIENCE) == 0
+    assert not together.broken
 
 
 def open_fetch(tmp_path, slow):

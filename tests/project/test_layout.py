@@ -250,6 +250,12 @@ def test_no_files_import_one_another_in_a_circle():
         pytest.fail(" -> ".join(map(label, error.args[1])))
 
 
+def test_frozen_dataclasses_are_those_that_are_made_quickly():
+    line = re.compile(r"^ *@dataclasses\.dataclass\(frozen=True\)$", re.MULTILINE)
+    slow = [label(path) for path in FILES if line.search(path.read_text("utf-8"))]
+    assert slow == [], "take dataclass from web/base/dataclass.py"
+
+
 def test_all_that_build_pipelines_of_chunks_load_their_coder():
     """Without it Beam would pickle chunks, without a word."""
     coder = MODULE_FILES["nutbeam.transforms.wiring.chunk_coder"]

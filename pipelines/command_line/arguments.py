@@ -6,6 +6,7 @@ of an option that only Beam knows as a positional argument.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -41,12 +42,14 @@ class TypedWords:
     Attributes:
         values: Texts by name of the option or argument, in order.
         positionals: Words without a flag.
+        after_switches: Those directly after a flag that is true or false, and this flag.
         beam_args: Flags and values for Beam.
         help: ``usual`` for ``--help`` or ``-h``, ``all`` for ``--help_all``, else empty.
     """
 
     values: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     positionals: list[str] = dataclasses.field(default_factory=list)
+    after_switches: dict[str, str] = dataclasses.field(default_factory=dict)
     beam_args: list[str] = dataclasses.field(default_factory=list)
     help: Literal["", "usual", "all"] = ""
 
@@ -122,7 +125,10 @@ def split(
             typed.positionals.append(word)
         elif (flag.startswith("--") or flag in shorts) and name in names:
             if not equals:
+                left = len(words)
                 value = _value_of(flag, words, boolean=names[name])
+                if names[name] and len(words) == left > 0:
+                    typed.after_switches[words[0]] = flag
             typed.values.setdefault(name, []).append(value)
         elif typed.help or any(each in _HELP for each in words):
             continue
@@ -354,6 +360,7 @@ def _arguments(
     for argument in declared:
         texts = typed.values.get(argument.name, [])
         if argument.nargs in ("*", "+"):
+            _refuse_values_of_switches(rest, typed)
             as_option = Option(argument.name, tuple, (), argument.help)
             values[argument.name] = [*_parse(as_option, texts), *rest]
             rest = []
@@ -369,8 +376,17 @@ def _arguments(
         if values.get("query"):
             words = quote_value(" ".join((values["query"], *rest)))
             hint = f"; a query of several words stands in quotation marks: {words}"
+        if not hint:
+            _refuse_values_of_switches([*rest, *typed.positionals], typed)
         raise UsageError(f"unexpected argument {quote_value(rest[0])}{hint}")
     return values
+
+
+def _refuse_values_of_switches(words: Iterable[str], typed: TypedWords) -> None:
+    """Refuses a plain word directly after a flag that is true or false, as in ``--deliver maybe``."""
+    for word in words:
+        if word.isalnum() and (flag := typed.after_switches.get(word)) and not Path(word).exists():
+            raise UsageError(f"{flag} must be true or false, got {quote_value(word)}")
 
 
 def _mid_sentence(text: str) -> str:

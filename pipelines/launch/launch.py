@@ -77,6 +77,19 @@ def runner_of(beam_args: Sequence[str]) -> str:
     return name if name.endswith("runner") else f"{name}runner"
 
 
+def runner_name(beam_args: Sequence[str]) -> str:
+    """Returns the runner as Beam spells its name.
+
+    >>> runner_name(["--runner=portable"]), runner_name([])
+    ('PortableRunner', 'DirectRunner')
+    """
+    from apache_beam.options.pipeline_options import StandardOptions
+
+    runner = runner_of(beam_args)
+    names = getattr(StandardOptions, "KNOWN_RUNNER_NAMES", ())
+    return next((name for name in names if name.lower() == runner), runner)
+
+
 def workers_elsewhere(beam_args: Sequence[str]) -> bool:
     """Returns whether workers may be on other machines, as far as Beam's options say.
 

@@ -162,7 +162,7 @@ def test_first_line_of_a_crawl_names_its_engines(web, tmp_path, monkeypatch, cap
         3,
     ]
     main([*map(str, words), "--progress", "true"])
-    assert "uses 16 cores: 4 fetch engines, 3 parsers (" in capsys.readouterr().err
+    assert "uses 16 cores: up to 4 fetch engines, 3 parsers (" in capsys.readouterr().err
     main([*map(str, words), "--log_format", "json"])
     (uses,) = (record.nutbeam_fields for record in caplog.records if is_of_use(record))
     assert (uses["cores"], uses["engines"], uses["parsers"]) == (16, 4, 3)
@@ -170,6 +170,10 @@ def test_first_line_of_a_crawl_names_its_engines(web, tmp_path, monkeypatch, cap
     for few in (("--queue_mode", "ip"), ("--num_fetchers", "1")):
         main([*map(str, words), *few, "--progress", "true"])
         assert "uses 16 cores: 1 fetch engine, " in capsys.readouterr().err
+    # So is one for each 10,000 URLs that a batch may have.
+    many = ("--fetch_engines", "99", "--top_n", "20001")
+    main([*map(str, words), *many, "--progress", "true"])
+    assert "uses 16 cores: up to 3 fetch engines, " in capsys.readouterr().err
 
 
 def is_of_use(record):

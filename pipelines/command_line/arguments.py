@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate, value_text
@@ -16,6 +16,7 @@ from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import is_plugin_file, read_plugin_files
 from ...web.plugins.plugin_options import names_in, plugin_names
 from ..as_in_nutch.nutch_grammar import advice_on_dashes
+from ..base.beam_flags import beam_flag
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, listed_options, without_sources
@@ -23,7 +24,7 @@ from .config_file import ConfigErrors, from_file
 from .foreign_names import answer_for
 
 if TYPE_CHECKING:
-    from argparse import Action, ArgumentParser
+    from argparse import ArgumentParser
 
 # Runners whose job server has options that Beam's Python parser does not have.
 PORTABLE_RUNNERS = ("flinkrunner", "portablerunner", "sparkrunner")
@@ -173,36 +174,6 @@ def _no_value(flag: str, words: Sequence[str]) -> str:
     is_name = words[0].removeprefix("--").partition("=")[0].replace("-", "_").isidentifier()
     hint = "" if is_name else f"; write {flag}=VALUE if the value begins with -"
     return f"{quote_value(words[0])}{hint}"
-
-
-def beam_parser() -> "ArgumentParser":
-    """Returns a parser of all Beam options; it raises ``UsageError``."""
-    import argparse
-
-    from apache_beam.options.pipeline_options import PipelineOptions  # late: it takes a second
-
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise UsageError(one_line(message))
-
-    parser = Parser(add_help=False, allow_abbrev=False)
-    for options in PipelineOptions.__subclasses__():
-        if options.__module__.startswith("apache_beam."):
-            options._add_argparse_args(parser)  # type: ignore[arg-type]
-    return parser
-
-
-def takes_value(flag: str) -> bool:
-    """Returns whether a flag of Beam takes a value; one that Beam does not know may."""
-    action = beam_flag(flag, beam_parser())[1]
-    return action is None or action.nargs != 0
-
-
-def beam_flag(flag: str, parser: "ArgumentParser") -> tuple[str, "Action | None"]:
-    """Returns a flag as Beam spells it, and what Beam's parser knows of it."""
-    beams = parser._option_string_actions
-    flag = flag if flag in beams else f"--{flag.removeprefix('--').replace('-', '_')}"
-    return flag, beams.get(flag)
 
 
 def _beam_words(

@@ -129,7 +129,7 @@ def preflight(address: str, options: LaunchOptions, beam_args: Sequence[str]) ->
     if beam_args:
         from .runner_checks import check_runner  # late: it needs Beam, as all options of Beam do
 
-        check_runner(runner_of(beam_args), _options(beam_args))
+        check_runner(runner_of(beam_args), beam_args)
 
 
 def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ from ..web.engine.pace import FetchOptions
 from ..web.engine.tasks import Result
 from ..web.urls.domains import registered_domain
 from .elements.arguments import check_partitions
-from .elements.chunk_flow import Spool, tagged_chunks
+from .elements.chunk_flow import Spool, join_outputs, tagged_chunks
 from .elements.chunks import MAX_BYTES, Chunk, rechunk, to_chunks
 from .elements.outputs import FetchPagesOutputs, Outputs, SeveralOutputs
 from .elements.records import DeadLetter, FetchedPage
@@ -128,13 +128,8 @@ class FetchPages(SeveralOutputs):
         ) | "Fetch" >> fetch.with_output_types(Chunk).with_outputs(
             DEAD_LETTERS_OUTPUT, main=PAGES_OUTPUT
         )
-        dead = (wanted[DEAD_LETTERS_OUTPUT], fetched[DEAD_LETTERS_OUTPUT])
-        for letters in dead:
-            letters.element_type = Chunk  # Beam does not know it of tagged outputs
-        return {
-            PAGES_OUTPUT: fetched[PAGES_OUTPUT],
-            self.dead_letters: dead | "Dead" >> beam.Flatten(),
-        }
+        dead = join_outputs(wanted[DEAD_LETTERS_OUTPUT], fetched[DEAD_LETTERS_OUTPUT], "Dead")
+        return {PAGES_OUTPUT: fetched[PAGES_OUTPUT], self.dead_letters: dead}
 
     def display_data(self) -> dict[str, Any]:
         return {**display_fields(self.options), "partitions": self.partitions}

@@ -19,7 +19,6 @@ from ..web.base.agent import require_agent
 from ..web.base.clock import now_ms
 from ..web.base.columns import reason_if
 from ..web.base.joined_options import joined_options
-from ..web.base.keyword_wording import in_keywords
 from ..web.base.options import seconds
 from ..web.clients.aio_client import client_of
 from ..web.engine.engine import Engine
@@ -225,8 +224,6 @@ class RowsFetching(Fetching):
         else:
             reason = str(why_not(page))
             message = result.message if result.message != reason else None
-            if message and reason == "agent_missing":
-                message = in_keywords(message, switches=())
             yield self._dead_letter(result.task, reason, message)
         yield from self._dead_letters()
 

@@ -23,7 +23,13 @@ from .fetch_pages import error_output
 from .fetching import DEAD, DEAD_LETTERS_OUTPUT
 from .for_each import ForEach
 from .parsing import PARSED, ParsePagesOptions, parse_pages, parse_pool, parser_of
-from .wiring.display import Displayed, display_fields, errors_in_keywords, options_from, with_keywords
+from .wiring.display import (
+    Displayed,
+    display_fields,
+    errors_in_keywords,
+    options_from,
+    with_keywords,
+)
 from .wiring.metrics import count
 
 DOCUMENTS_OUTPUT = "documents"

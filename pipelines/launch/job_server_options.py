@@ -39,7 +39,9 @@ def check_choices(beam_args: Sequence[str]) -> None:
     _check_choices(vars(parser.parse_known_args(beam_args)[0]))
 
 
-def check_described(beam_args: Sequence[str], described: Iterable[beam_job_api_pb2.PipelineOptionDescriptor]) -> None:
+def check_described(
+    beam_args: Sequence[str], described: Iterable[beam_job_api_pb2.PipelineOptionDescriptor]
+) -> None:
     """Checks that Beam or the job server has all options, and the types of their values.
 
     Args:
@@ -82,11 +84,15 @@ def _check_switches(beam_args: Sequence[str], flags: "Mapping[str, Action]") -> 
         flag, equals, value = word.partition("=")
         is_switch = flag in flags and flags[flag].nargs == 0
         if is_switch and (equals or not following.startswith("-")):
-            raise UsageError(f"{flag} takes no value, got {quote_value(value if equals else following)}")
+            raise UsageError(
+                f"{flag} takes no value, got {quote_value(value if equals else following)}"
+            )
 
 
 def _check_choices(values: Mapping[str, Any]) -> None:
     for name, choices in CHOICES.items():
         value = values.get(name)
         if value is not None and value not in choices:
-            raise UsageError(f"--{name} must be one of {', '.join(choices)}, got {quote_value(value)}")
+            raise UsageError(
+                f"--{name} must be one of {', '.join(choices)}, got {quote_value(value)}"
+            )

@@ -57,7 +57,11 @@ def test_options_that_flink_does_not_have_or_refuses(flink, web, tmp_path, capsy
     table = tmp_path / "table"
     choose(table, web)
     for words, code, reason in (
-        (["--tabel_x", "3"], 2, "unknown option '--tabel_x': neither Beam nor the job server has it"),
+        (
+            ["--tabel_x", "3"],
+            2,
+            "unknown option '--tabel_x': neither Beam nor the job server has it",
+        ),
         (["--execution_mode_for_batch=BATCHFORCED"], 2, ", got 'BATCHFORCED'"),
         (["--parallelism=0", "--one_worker_urls", "0"], 3, "Parallelism must be at least one"),
     ):

@@ -52,7 +52,7 @@ class _WindowedAs(beam.ParDo):
     """Passes elements on in their windows, with the trigger of another collection."""
 
     def __init__(self, windowing: Any) -> None:
-        super().__init__(_PassOn())
+        super().__init__(_PassOn())  # type: ignore[no-untyped-call]
         self._windowing = windowing
 
     def get_windowing(self, inputs: Any) -> Any:

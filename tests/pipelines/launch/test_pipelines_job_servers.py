@@ -174,15 +174,19 @@ def describing():
         (["--tabel_x", "3"], "unknown option '--tabel_x': neither Beam nor the job server has it"),
         (
             ["--object-reuse"],
-            "unknown option '--object-reuse': neither Beam nor the job server has it; "
-            "did you mean '--object_reuse'?",
+            (
+                "unknown option '--object-reuse': neither Beam nor the job server has it; "
+                "did you mean '--object_reuse'?"
+            ),
         ),
         (["--object_reuse", "false"], "--object_reuse takes no value, got 'false'"),
         (["--object_reuse=false"], "--object_reuse takes no value, got 'false'"),
         (
             ["--execution_mode_for_batch=BATCHFORCED"],
-            "--execution_mode_for_batch must be one of BATCH, BATCH_FORCED, PIPELINED, "
-            "PIPELINED_FORCED, got 'BATCHFORCED'",
+            (
+                "--execution_mode_for_batch must be one of BATCH, BATCH_FORCED, PIPELINED, "
+                "PIPELINED_FORCED, got 'BATCHFORCED'"
+            ),
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_outputs_are_unpacked_and_flattened_as_with_outputs_gives_them():
 @pytest.mark.parametrize("transform", [nutbeam.FetchPages, nutbeam.ParsePages])
 def test_an_output_is_not_named_as_a_method(transform):
     agent = AGENT if transform is nutbeam.FetchPages else {}
-    with pytest.raises(ValueError, match="another name than .* got {'output': 'items'}"):
+    with pytest.raises(ValueError, match=r"another name than .* got {'output': 'items'}"):
         transform(**agent, error_handling={"output": "items"})
 
 

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from ...web.base.keyword_wording import OPTION, PLACEHOLDER, QUOTED, as_python, keyword_of
+from ...web.base.keyword_wording import OPTION, PLACEHOLDER, QUOTED_TEXT, as_python, keyword_of
 from ..base.suggestions import suggestion
 from ..command_line.commands import COMMANDS
 from ..command_line.completion import VALUES_FILE
@@ -19,7 +19,7 @@ _READERS = {"explain": "explain", "history": "history", "search": "search", "sql
 # What else does what a command of another name does.
 _OTHER_METHODS = {"readdb": "stats", "read": "frame, arrow or pages", "export": "frame or arrow",
                   "to_pandas": "frame().to_pandas"}  # fmt: skip
-_WORDS = rf"(?: (?:{PLACEHOLDER}|{QUOTED}|[a-z]+://[^\s;]+))*"
+_WORDS = rf"(?: (?:{PLACEHOLDER}|{QUOTED_TEXT}|[a-z]+://[^\s;]+))*"
 
 
 def in_python(message: str, table: str = "") -> str:
@@ -54,11 +54,11 @@ def _pattern(table: str) -> "re.Pattern[str]":
     address = rf"(?P<address> (?:{own})/?(?=[\s;,.:]|$))?" if table else "(?P<address>(?!))?"
     names = "|".join(sorted(_methods(), key=len, reverse=True))
     switch = rf"--(?:{'|'.join(_switches())})\b(?:[ =](?:true|false)\b)?"
-    options = rf"(?: (?:{switch}|--\w+[ =](?:{QUOTED}|[^\s;]*[^\s;,.:)])))"
+    options = rf"(?: (?:{switch}|--\w+[ =](?:{QUOTED_TEXT}|[^\s;]*[^\s;,.:)])))"
     return re.compile(
         rf"nutbeam (?P<called>{names})\b{address}(?P<words>{_WORDS})(?P<options>{options}*)"
         rf"|\b(?P<bare>{names})(?P<bare_options>{options}+)"
-        rf"|nutbeam (?P<shell>[a-z_]+)(?: {PLACEHOLDER})*{options}*|{OPTION}|{QUOTED}"
+        rf"|nutbeam (?P<shell>[a-z_]+)(?: {PLACEHOLDER})*{options}*|{OPTION}|{QUOTED_TEXT}"
     )
 
 
@@ -83,7 +83,7 @@ def _replacement(match: "re.Match[str]", message: str, table: str) -> str:
     if command := match["called"] or match["bare"]:
         words = [
             as_python(word)
-            for word in re.findall(rf"{QUOTED}|\S+", match["words"] or "")
+            for word in re.findall(rf"{QUOTED_TEXT}|\S+", match["words"] or "")
             if word != "TABLE"
         ]
         options = match["options"] or match["bare_options"] or ""

@@ -125,9 +125,9 @@ def use_line(uses: Mapping[str, int | str]) -> str:
     >>> here = {"cores": 8, "engines": 2, "parsers": 8, "parser_memory_mib": 8192, "polars_threads": 8}
     >>> use_line(here)
     'uses 8 cores: up to 2 fetch engines, 8 parsers (8,192 MiB together), 8 polars threads'
-    >>> use_line({"cores": 2, "runner": "prismrunner", "workers": 1, "partitions": 1, "parsers": 2})
+    >>> use_line({"cores": 2, "runner": "PrismRunner", "workers": 1, "partitions": 1, "parsers": 2})
     'uses 2 cores: 1 worker of PrismRunner, 1 partition; each worker: 2 parsers'
-    >>> use_line({"runner": "portablerunner", "partitions": 2})
+    >>> use_line({"runner": "PortableRunner", "partitions": 2})
     'uses the workers of PortableRunner: 2 partitions; each worker parses with as many processes as fit it'
     """
     if "cores" not in uses:

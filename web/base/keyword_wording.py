@@ -3,16 +3,16 @@
 import re
 from collections.abc import Container
 
-QUOTED = r"(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)\"(?:[^\"\\]|\\.)*\""
+QUOTED_TEXT = r"(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)\"(?:[^\"\\]|\\.)*\""
 PLACEHOLDER = r"[A-Z][A-Z_|]*(?![\w-])"
 _BOOLEANS = ("true", "false")
 # A word after an option that is its value, and no word of the sentence.
 _VALUE = (
-    rf"{QUOTED}|{PLACEHOLDER}|(?:[Tt]rue|[Ff]alse)\b|[\w.*-]*[/:=][^\s;)]*[\w/]|\w[\w-]*(?:\.[\w-]+)+"
+    rf"{QUOTED_TEXT}|{PLACEHOLDER}|(?:[Tt]rue|[Ff]alse)\b|[\w.*-]*[/:=][^\s;)]*[\w/]|\w[\w-]*(?:\.[\w-]+)+"
     r"|[\w.*-]+(?:,[\w.*-]+)+|-?\d(?:[\w.]*\w)?"
 )
 OPTION = rf"--(?P<name>[a-z]\w*)(?:[ =](?P<value>{_VALUE}))?"
-_OPTION_OR_QUOTED = re.compile(f"{OPTION}|{QUOTED}")
+_OPTION_OR_QUOTED = re.compile(f"{OPTION}|{QUOTED_TEXT}")
 _AS_A_NAME = re.compile(r" (?:must|needs|may|is|has|takes|does|stands|or|of)\b")
 
 
@@ -57,5 +57,5 @@ def as_python(value: str) -> str:
         return value.capitalize()
     if "," in value and not value.startswith(("'", '"')):
         return f"[{', '.join(as_python(each) for each in value.split(','))}]"
-    plain = re.fullmatch(rf"-?\d+(?:\.\d+)?|{QUOTED}|{PLACEHOLDER}", value)
+    plain = re.fullmatch(rf"-?\d+(?:\.\d+)?|{QUOTED_TEXT}|{PLACEHOLDER}", value)
     return value if plain else repr(value)

@@ -21,6 +21,7 @@ from ending import command, ended, flushed, session, wait_for
 from simulated_web import SimWeb, served_web
 from waiting import wait_until_none
 
+from nutbeam.pipelines import crawl as crawl_job
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.launch import machine_use
 from nutbeam.policy import fetch_engines
@@ -174,6 +175,12 @@ def test_first_line_of_a_crawl_names_its_engines(web, tmp_path, monkeypatch, cap
     many = ("--fetch_engines", "99", "--top_n", "20001")
     main([*map(str, words), *many, "--progress", "true"])
     assert "uses 16 cores: up to 3 fetch engines, " in capsys.readouterr().err
+
+
+def test_a_runner_is_named_as_beam_spells_it():
+    options = crawl_job.Options(agent_name="mybot", agent_email="you@your-site.org")
+    words = ["--runner=portable", "--job_endpoint=flink:8099"]
+    assert machine_use.uses_of(options, words)["runner"] == "PortableRunner"
 
 
 def is_of_use(record):

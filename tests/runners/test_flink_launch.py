@@ -66,7 +66,7 @@ def test_options_that_flink_does_not_have_or_refuses(flink, web, tmp_path, capsy
         (["--parallelism=0", "--one_worker_urls", "0"], 3, "Parallelism must be at least one"),
     ):
         capsys.readouterr()
-        assert nutbeam("next", table, *flink.options, *words) == code
+        assert nutbeam("next", table, *reach(web), *flink.options, *words) == code
         out, err = capsys.readouterr()
         assert (out, reason in err) == ("", True)
     assert flink.running() == []

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..policy.components.schema import to_frame
 from .elements.arguments import DEFAULT_PARTITIONS, check_partitions, column_names, directions
-from .elements.chunk_flow import tagged_chunks
+from .elements.chunk_flow import join_outputs, tagged_chunks
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.outputs import DedupByHashOutputs, SeveralOutputs
 from .elements.rows import check_chunk, through_chunks
@@ -71,10 +71,8 @@ class DedupByHash(SeveralOutputs, Displayed):
         parts = grouped_by_hash(
             among[KEPT], self.hash, self.partitions
         ) | "AmongAll" >> divide_all.with_outputs(DUPLICATES, main=KEPT)
-        lost = (among[DUPLICATES], parts[DUPLICATES])
-        for chunks_lost in lost:
-            chunks_lost.element_type = Chunk  # Beam does not know it of tagged outputs
-        return {KEPT: parts[KEPT], DUPLICATES: lost | beam.Flatten()}
+        lost = join_outputs(among[DUPLICATES], parts[DUPLICATES], "Flatten")
+        return {KEPT: parts[KEPT], DUPLICATES: lost}
 
 
 def dedup_by_hash(

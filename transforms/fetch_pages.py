@@ -22,9 +22,9 @@ from ..web.engine.pace import FetchOptions
 from ..web.engine.tasks import Result
 from ..web.urls.domains import registered_domain
 from .elements.arguments import check_partitions
-from .elements.chunk_flow import Spool, tagged_chunks
+from .elements.chunk_flow import Spool, join_outputs, tagged_chunks
 from .elements.chunks import MAX_BYTES, Chunk, rechunk, to_chunks
-from .elements.outputs import FetchPagesOutputs, SeveralOutputs
+from .elements.outputs import FetchPagesOutputs, Outputs, SeveralOutputs
 from .elements.records import DeadLetter, FetchedPage
 from .elements.rows import check_chunk, through_chunks
 from .fetching import (
@@ -128,13 +128,8 @@ class FetchPages(SeveralOutputs):
         ) | "Fetch" >> fetch.with_output_types(Chunk).with_outputs(
             DEAD_LETTERS_OUTPUT, main=PAGES_OUTPUT
         )
-        dead = (wanted[DEAD_LETTERS_OUTPUT], fetched[DEAD_LETTERS_OUTPUT])
-        for letters in dead:
-            letters.element_type = Chunk  # Beam does not know it of tagged outputs
-        return {
-            PAGES_OUTPUT: fetched[PAGES_OUTPUT],
-            self.dead_letters: dead | "Dead" >> beam.Flatten(),
-        }
+        dead = join_outputs(wanted[DEAD_LETTERS_OUTPUT], fetched[DEAD_LETTERS_OUTPUT], "Dead")
+        return {PAGES_OUTPUT: fetched[PAGES_OUTPUT], self.dead_letters: dead}
 
     def display_data(self) -> dict[str, Any]:
         return {**display_fields(self.options), "partitions": self.partitions}
@@ -192,7 +187,7 @@ def error_output(error_handling: Any, main: str) -> str:
     """Returns the name of the output of dead letters.
 
     Raises:
-        ValueError: ``error_handling`` is not ``{"output": name}``.
+        ValueError: ``error_handling`` is not ``{"output": name}``, or the name would not be an attribute.
 
     >>> error_output(None, "pages"), error_output({"output": "errors"}, "pages")
     ('dead_letters', 'errors')
@@ -203,10 +198,10 @@ def error_output(error_handling: Any, main: str) -> str:
         error_handling = error_handling._asdict()
     settings = dict(error_handling)
     name = settings.pop("output", None)
-    if settings or not isinstance(name, str) or name in ("", main):
+    if settings or not isinstance(name, str) or name in ("", main) or hasattr(Outputs, name):
         raise ValueError(
-            f"error_handling must be {{'output': name}}, another name than {main!r}, "
-            f"got {error_handling!r}"
+            f"error_handling must be {{'output': name}}, another name than {main!r} and those of a "
+            f"dict's methods, got {error_handling!r}"
         )
     return name
 

@@ -25,7 +25,7 @@ from .elements.rows import check_chunk, through_chunks
 from .for_each import ForEachDocument
 from .top_n_per_key import TopNPerKey
 from .top_rows import top_n_per_key
-from .wiring.display import Displayed
+from .wiring.display import Displayed, errors_in_keywords
 
 _NEEDED = {"the input": ["url", "links"]}
 
@@ -76,7 +76,8 @@ class InvertLinks(Displayed):
     partitions: int = DEFAULT_PARTITIONS
 
     def __post_init__(self) -> None:
-        self._options()  # checks what must not stand together
+        with errors_in_keywords(InvertOptions):
+            self._options()  # checks what must not stand together
         check_integer("max_inlinks", self.max_inlinks)
         check_integer("max_anchor_length", self.max_anchor_length, 0)
         check_partitions(self.partitions)

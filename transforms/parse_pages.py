@@ -24,7 +24,13 @@ from .fetch_pages import error_output
 from .fetching import DEAD, DEAD_LETTERS_OUTPUT
 from .for_each import ForEach
 from .parsing import PARSED, ParsePagesOptions, parse_pages, parse_pool, parser_of
-from .wiring.display import Displayed, display_fields, options_from, with_keywords
+from .wiring.display import (
+    Displayed,
+    display_fields,
+    errors_in_keywords,
+    options_from,
+    with_keywords,
+)
 from .wiring.metrics import count
 
 DOCUMENTS_OUTPUT = "documents"
@@ -84,7 +90,8 @@ class ParsePages(SeveralOutputs):
     ) -> None:
         super().__init__()
         self.options: Any = options_from(ParsePagesOptions, options, keywords, **_DEFAULTS)
-        UrlRules(self.options)  # fails now if a file of rules is missing or wrong
+        with errors_in_keywords(ParsePagesOptions):
+            UrlRules(self.options)  # fails now if a file of rules is missing or wrong
         if self.options.extract:
             raise ValueError(
                 f"extract is for the jobs of a table, which store what it takes, got {self.options.extract!r}"

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ..io.batches.documents import Parser
 from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
 from ..io.parsing.parse_worker import Job, ParseTask
+from ..io.parsing.parser_limits import LEAST_BYTES
 from ..io.rows.seed_hosts import seed_hosts_file
 from ..io.snapshots.operations import Operation
 from ..policy.base.key_columns import from_keys, hosts_of
@@ -71,6 +72,13 @@ class PoolOptions:
         unit="bytes",
         minimum=0,
     )
+
+    def __post_init__(self) -> None:
+        if 0 < self.all_parsers_memory < LEAST_BYTES:
+            least = f"{LEAST_BYTES >> 20}Mi"
+            raise ValueError(
+                f"--all_parsers_memory must be 0 or at least {least}, got {self.all_parsers_memory} bytes"
+            )
 
 
 @joined_options

@@ -36,7 +36,7 @@ from .parser_child import PARSER_GRACE_S, ParserChild
 from .parser_limits import memory_of, parser_limits
 
 # The reason for the end of a process, with details after a space.
-OVER_TOTAL = "out_of_memory all processes that parse had more than --all_parsers_memory together"
+OVER_TOTAL = "out_of_memory all processes that parse had more than all_parsers_memory together"
 _HEARD_S = 0.1
 # A smaller part of a job is not worth its own reading, writing and filtering of links.
 _LEAST_BYTES = 1 << 20

@@ -9,13 +9,12 @@ import resource
 from pathlib import Path
 
 from ...web.base.dataclass import dataclass
-from ...web.base.errors import UsageError
 from ...web.base.machine import usable_cores, usable_memory
 
 # A process that parses has about this much of its own, with a usual page.
 PARSER_BYTES = 128 << 20
 # With less, a process is ended before it has parsed a page.
-_LEAST_BYTES = 64 << 20
+LEAST_BYTES = 64 << 20
 _WORKER = "apache_beam.runners.worker.sdk_worker_main"
 _PAGE_BYTES = resource.getpagesize()
 # Of the memory: the rest is for the worker itself, which holds chunks, and for what it runs beside.
@@ -65,13 +64,7 @@ def parser_limits(processes: int = 0, memory: int = 0) -> ParserLimits:
     Args:
         processes: How many there are; 0 means as many as fit. Processes of one crawl share them.
         memory: Their memory together, bytes; 0 means half of what this worker may use.
-
-    Raises:
-        UsageError: The memory is too little for one process.
     """
-    if 0 < memory < _LEAST_BYTES:
-        least = f"{_LEAST_BYTES >> 20}Mi"
-        raise UsageError(f"--all_parsers_memory must be 0 or at least {least}, got {memory} bytes")
     processes, memory = math.ceil(processes / _beside), memory // _beside
     workers = workers_here() if _beside == 1 else _beside
     of_all = memory * _SHARE * workers if memory else usable_memory()

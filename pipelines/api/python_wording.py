@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
+from ...web.base.keyword_wording import OPTION, PLACEHOLDER, QUOTED_TEXT, as_python, keyword_of
 from ..base.suggestions import suggestion
 from ..command_line.commands import COMMANDS
 from ..command_line.completion import VALUES_FILE
@@ -18,17 +19,7 @@ _READERS = {"explain": "explain", "history": "history", "search": "search", "sql
 # What else does what a command of another name does.
 _OTHER_METHODS = {"readdb": "stats", "read": "frame, arrow or pages", "export": "frame or arrow",
                   "to_pandas": "frame().to_pandas"}  # fmt: skip
-_BOOLEANS = ("true", "false")
-_QUOTED = r"(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)\"(?:[^\"\\]|\\.)*\""
-_PLACEHOLDER = r"[A-Z][A-Z_|]*(?![\w-])"
-# A word after an option that is its value, and no word of the sentence.
-_VALUE = (
-    rf"{_QUOTED}|{_PLACEHOLDER}|(?:[Tt]rue|[Ff]alse)\b|[\w.*-]*[/:=][^\s;)]*[\w/]|\w[\w-]*(?:\.[\w-]+)+"
-    r"|[\w.*-]+(?:,[\w.*-]+)+|-?\d(?:[\w.]*\w)?"
-)
-_OPTION = re.compile(rf"--(?P<name>[a-z]\w*)(?:[ =](?P<value>{_VALUE}))?")
-_WORDS = rf"(?: (?:{_PLACEHOLDER}|{_QUOTED}|[a-z]+://[^\s;]+))*"
-_AS_A_NAME = re.compile(r" (?:must|needs|may|is|has|takes|does|stands|or|of)\b")
+_WORDS = rf"(?: (?:{PLACEHOLDER}|{QUOTED_TEXT}|[a-z]+://[^\s;]+))*"
 
 
 def in_python(message: str, table: str = "") -> str:
@@ -63,11 +54,11 @@ def _pattern(table: str) -> "re.Pattern[str]":
     address = rf"(?P<address> (?:{own})/?(?=[\s;,.:]|$))?" if table else "(?P<address>(?!))?"
     names = "|".join(sorted(_methods(), key=len, reverse=True))
     switch = rf"--(?:{'|'.join(_switches())})\b(?:[ =](?:true|false)\b)?"
-    options = rf"(?: (?:{switch}|--\w+[ =](?:{_QUOTED}|[^\s;]*[^\s;,.:)])))"
+    options = rf"(?: (?:{switch}|--\w+[ =](?:{QUOTED_TEXT}|[^\s;]*[^\s;,.:)])))"
     return re.compile(
         rf"nutbeam (?P<called>{names})\b{address}(?P<words>{_WORDS})(?P<options>{options}*)"
         rf"|\b(?P<bare>{names})(?P<bare_options>{options}+)"
-        rf"|nutbeam (?P<shell>[a-z_]+)(?: {_PLACEHOLDER})*{options}*|{_OPTION.pattern}|{_QUOTED}"
+        rf"|nutbeam (?P<shell>[a-z_]+)(?: {PLACEHOLDER})*{options}*|{OPTION}|{QUOTED_TEXT}"
     )
 
 
@@ -91,8 +82,8 @@ def method_hint(name: str, names: Iterable[str]) -> str:
 def _replacement(match: "re.Match[str]", message: str, table: str) -> str:
     if command := match["called"] or match["bare"]:
         words = [
-            _as_python(word)
-            for word in re.findall(rf"{_QUOTED}|\S+", match["words"] or "")
+            as_python(word)
+            for word in re.findall(rf"{QUOTED_TEXT}|\S+", match["words"] or "")
             if word != "TABLE"
         ]
         options = match["options"] or match["bare_options"] or ""
@@ -101,30 +92,13 @@ def _replacement(match: "re.Match[str]", message: str, table: str) -> str:
         return f"table.{_methods()[command]}({', '.join([*words, *_keywords(options)])})"
     if match["shell"] in COMMANDS or not match["name"]:
         return match[0]
-    if match["value"]:
-        return f"{match['name']}={_as_python(match['value'])}"
-    alone = _AS_A_NAME.match(message, match.end()) or match["name"] not in _switches()
-    return match["name"] if alone else f"{match['name']}=True"
+    return keyword_of(match, message, _switches())
 
 
 def _keywords(options: str) -> list[str]:
     """Returns the options after a command as keywords."""
     parts = [part.partition(" " if " " in part else "=") for part in options.split(" --")[1:]]
-    return [f"{name}={_as_python(value) if value else True}" for name, _, value in parts]
-
-
-def _as_python(value: str) -> str:
-    """Returns a value of a command line as Python writes it.
-
-    >>> [_as_python(text) for text in ("3", "2.5", "true", "URL", "'a b'", "host", "80,8000-8999")]
-    ['3', '2.5', 'True', 'URL', "'a b'", "'host'", "[80, '8000-8999']"]
-    """
-    if value.lower() in _BOOLEANS:
-        return value.capitalize()
-    if "," in value and not value.startswith(("'", '"')):
-        return f"[{', '.join(_as_python(each) for each in value.split(','))}]"
-    plain = re.fullmatch(rf"-?\d+(?:\.\d+)?|{_QUOTED}|{_PLACEHOLDER}", value)
-    return value if plain else repr(value)
+    return [f"{name}={as_python(value) if value else True}" for name, _, value in parts]
 
 
 @functools.cache

@@ -6,8 +6,9 @@ of an option that only Beam knows as a positional argument.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate, value_text
@@ -15,6 +16,7 @@ from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import is_plugin_file, read_plugin_files
 from ...web.plugins.plugin_options import names_in, plugin_names
 from ..as_in_nutch.nutch_grammar import advice_on_dashes
+from ..base.beam_flags import beam_flag
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, listed_options, without_sources
@@ -22,7 +24,7 @@ from .config_file import ConfigErrors, from_file
 from .foreign_names import answer_for
 
 if TYPE_CHECKING:
-    from argparse import Action, ArgumentParser
+    from argparse import ArgumentParser
 
 # Runners whose job server has options that Beam's Python parser does not have.
 PORTABLE_RUNNERS = ("flinkrunner", "portablerunner", "sparkrunner")
@@ -41,12 +43,14 @@ class TypedWords:
     Attributes:
         values: Texts by name of the option or argument, in order.
         positionals: Words without a flag.
+        after_switches: Those directly after a flag that is true or false, and this flag.
         beam_args: Flags and values for Beam.
         help: ``usual`` for ``--help`` or ``-h``, ``all`` for ``--help_all``, else empty.
     """
 
     values: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     positionals: list[str] = dataclasses.field(default_factory=list)
+    after_switches: dict[str, str] = dataclasses.field(default_factory=dict)
     beam_args: list[str] = dataclasses.field(default_factory=list)
     help: Literal["", "usual", "all"] = ""
 
@@ -122,7 +126,10 @@ def split(
             typed.positionals.append(word)
         elif (flag.startswith("--") or flag in shorts) and name in names:
             if not equals:
+                left = len(words)
                 value = _value_of(flag, words, boolean=names[name])
+                if names[name] and len(words) == left > 0:
+                    typed.after_switches[words[0]] = flag
             typed.values.setdefault(name, []).append(value)
         elif typed.help or any(each in _HELP for each in words):
             continue
@@ -167,36 +174,6 @@ def _no_value(flag: str, words: Sequence[str]) -> str:
     is_name = words[0].removeprefix("--").partition("=")[0].replace("-", "_").isidentifier()
     hint = "" if is_name else f"; write {flag}=VALUE if the value begins with -"
     return f"{quote_value(words[0])}{hint}"
-
-
-def beam_parser() -> "ArgumentParser":
-    """Returns a parser of all Beam options; it raises ``UsageError``."""
-    import argparse
-
-    from apache_beam.options.pipeline_options import PipelineOptions  # late: it takes a second
-
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise UsageError(one_line(message))
-
-    parser = Parser(add_help=False, allow_abbrev=False)
-    for options in PipelineOptions.__subclasses__():
-        if options.__module__.startswith("apache_beam."):
-            options._add_argparse_args(parser)  # type: ignore[arg-type]
-    return parser
-
-
-def takes_value(flag: str) -> bool:
-    """Returns whether a flag of Beam takes a value; one that Beam does not know may."""
-    action = beam_flag(flag, beam_parser())[1]
-    return action is None or action.nargs != 0
-
-
-def beam_flag(flag: str, parser: "ArgumentParser") -> tuple[str, "Action | None"]:
-    """Returns a flag as Beam spells it, and what Beam's parser knows of it."""
-    beams = parser._option_string_actions
-    flag = flag if flag in beams else f"--{flag.removeprefix('--').replace('-', '_')}"
-    return flag, beams.get(flag)
 
 
 def _beam_words(
@@ -354,6 +331,7 @@ def _arguments(
     for argument in declared:
         texts = typed.values.get(argument.name, [])
         if argument.nargs in ("*", "+"):
+            _refuse_values_of_switches(rest, typed)
             as_option = Option(argument.name, tuple, (), argument.help)
             values[argument.name] = [*_parse(as_option, texts), *rest]
             rest = []
@@ -369,8 +347,17 @@ def _arguments(
         if values.get("query"):
             words = quote_value(" ".join((values["query"], *rest)))
             hint = f"; a query of several words stands in quotation marks: {words}"
+        if not hint:
+            _refuse_values_of_switches([*rest, *typed.positionals], typed)
         raise UsageError(f"unexpected argument {quote_value(rest[0])}{hint}")
     return values
+
+
+def _refuse_values_of_switches(words: Iterable[str], typed: TypedWords) -> None:
+    """Refuses a plain word directly after a flag that is true or false, as in ``--deliver maybe``."""
+    for word in words:
+        if word.isalnum() and (flag := typed.after_switches.get(word)) and not Path(word).exists():
+            raise UsageError(f"{flag} must be true or false, got {quote_value(word)}")
 
 
 def _mid_sentence(text: str) -> str:

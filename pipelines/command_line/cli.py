@@ -28,17 +28,16 @@ from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_record
 from ...web.base.visible import check_utf8
 from ...web.base.wording import quote_value
 from ..as_in_nutch.nutch_grammar import answer_to, find_command, may_be_nutch_line, own_command
+from ..base.beam_flags import beam_parser, takes_value
 from ..base.command import CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
 from ..running.beam_import import deferred_connectors
 from .arguments import (
-    beam_parser,
     command_options,
     names_of_options,
     read_invocation,
     split,
-    takes_value,
     unknown_option,
 )
 from .commands import COMMANDS, overview

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from ...io.storage.processes import all_in_scratch
 from ...web.base.errors import UsageError
+from ..base.beam_flags import beam_parser
 from ..base.command import CommandModule, Invocation
-from .arguments import beam_parser
 from .commands import COMMANDS
 from .messages import printed_into
 
@@ -44,7 +44,7 @@ def run_invocation(
                 raise UsageError(advice) from error
             raise
     if invocation.beam_args:
-        # Checks the types of values; unknown options are for a job server.
+        # Checks the types of values; unknown options are for a job server, which is asked before a launch.
         beam_parser().parse_known_args(invocation.beam_args)
     before_run()
     scratch = all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext()

@@ -77,6 +77,19 @@ def runner_of(beam_args: Sequence[str]) -> str:
     return name if name.endswith("runner") else f"{name}runner"
 
 
+def runner_name(beam_args: Sequence[str]) -> str:
+    """Returns the runner as Beam spells its name.
+
+    >>> runner_name(["--runner=portable"]), runner_name([])
+    ('PortableRunner', 'DirectRunner')
+    """
+    from apache_beam.options.pipeline_options import StandardOptions
+
+    runner = runner_of(beam_args)
+    names = getattr(StandardOptions, "KNOWN_RUNNER_NAMES", ())
+    return next((name for name in names if name.lower() == runner), runner)
+
+
 def workers_elsewhere(beam_args: Sequence[str]) -> bool:
     """Returns whether workers may be on other machines, as far as Beam's options say.
 
@@ -116,7 +129,7 @@ def preflight(address: str, options: LaunchOptions, beam_args: Sequence[str]) ->
     if beam_args:
         from .runner_checks import check_runner  # late: it needs Beam, as all options of Beam do
 
-        check_runner(runner_of(beam_args), _options(beam_args))
+        check_runner(runner_of(beam_args), beam_args)
 
 
 def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:

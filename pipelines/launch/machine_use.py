@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import polars as pl
 
 from ...io.parsing.parser_limits import parser_limits, share_of_worker
-from ...policy.fetch_engines import EngineOptions, engines_that_fit
+from ...policy.fetch_engines import EngineOptions, engines_that_fit, partitions_for
 from ...web.base.json_logs import with_fields
 from ...web.base.machine import usable_cores, usable_memory
 from ...web.base.wording import format_count
 from ..running.beam_internals import beam_options
 from ..running.runner import IN_PROCESS
-from .launch import runner_of, workers_elsewhere
+from .launch import runner_name, runner_of, workers_elsewhere
 
 _LOG = logging.getLogger("nutbeam.phases")
 
@@ -29,6 +29,10 @@ class UseOptions(Protocol):
 
     @property
     def num_fetchers(self) -> int:
+        """See ``GenerateOptions``."""
+
+    @property
+    def top_n(self) -> int:
         """See ``GenerateOptions``."""
 
     @property
@@ -91,7 +95,7 @@ def show_use(options: UseOptions, beam_args: Sequence[str], progress: bool | Non
 
 def uses_of(options: UseOptions, beam_args: Sequence[str]) -> dict[str, int | str]:
     """Returns what a crawl uses, by name: all of it in this process, else what this machine knows."""
-    runner, partitions = runner_of(beam_args), options.num_fetchers or 1
+    runner, partitions = runner_name(beam_args), options.num_fetchers or 1
     if workers_elsewhere(beam_args):
         return {"runner": runner, "partitions": partitions}
     cores, threads = usable_cores(), pl.thread_pool_size()
@@ -108,10 +112,11 @@ def uses_of(options: UseOptions, beam_args: Sequence[str]) -> dict[str, int | st
 
 
 def _engines_used(options: UseOptions) -> int:
-    """Returns how many engines a large batch uses: at most one for each of its partitions."""
-    partitions = options.num_fetchers or (1 if options.queue_mode == "ip" else None)
+    """Returns how many engines the largest batch uses: one for each of its partitions."""
     engines = engines_here(options)
-    return engines if partitions is None else min(engines, partitions)
+    if partitions := options.num_fetchers or int(options.queue_mode == "ip"):
+        return min(engines, partitions)
+    return partitions_for(options.top_n, engines)
 
 
 def use_line(uses: Mapping[str, int | str]) -> str:
@@ -119,11 +124,11 @@ def use_line(uses: Mapping[str, int | str]) -> str:
 
     >>> here = {"cores": 8, "engines": 2, "parsers": 8, "parser_memory_mib": 8192, "polars_threads": 8}
     >>> use_line(here)
-    'uses 8 cores: 2 fetch engines, 8 parsers (8,192 MiB together), 8 polars threads'
-    >>> use_line({"cores": 2, "runner": "prismrunner", "workers": 1, "partitions": 1, "parsers": 2})
-    'uses 2 cores: 1 worker of prismrunner, 1 partition; each worker: 2 parsers'
-    >>> use_line({"runner": "flinkrunner", "partitions": 2})
-    'uses the workers of flinkrunner: 2 partitions; each worker parses with as many processes as fit it'
+    'uses 8 cores: up to 2 fetch engines, 8 parsers (8,192 MiB together), 8 polars threads'
+    >>> use_line({"cores": 2, "runner": "PrismRunner", "workers": 1, "partitions": 1, "parsers": 2})
+    'uses 2 cores: 1 worker of PrismRunner, 1 partition; each worker: 2 parsers'
+    >>> use_line({"runner": "PortableRunner", "partitions": 2})
+    'uses the workers of PortableRunner: 2 partitions; each worker parses with as many processes as fit it'
     """
     if "cores" not in uses:
         shown = _count(uses, "partitions")
@@ -137,7 +142,8 @@ def use_line(uses: Mapping[str, int | str]) -> str:
     if "polars_threads" in uses:
         each.append(_count(uses, "polars_threads"))
     if "engines" in uses:
-        return f"uses {_count(uses, 'cores')}: {', '.join([_count(uses, 'engines'), *each])}"
+        most = "up to " if int(uses["engines"]) > 1 else ""  # a small batch has fewer partitions
+        return f"uses {_count(uses, 'cores')}: {', '.join([most + _count(uses, 'engines'), *each])}"
     workers = f"{_count(uses, 'workers')} of {uses['runner']}, {_count(uses, 'partitions')}"
     return f"uses {_count(uses, 'cores')}: {workers}; each worker: {', '.join(each)}"
 

@@ -9,17 +9,21 @@ import subprocess
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import grpc
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 
 from ...web.base.errors import Unavailable, UsageError, one_line
 from ...web.base.safe_json import read_json
+from .job_server_options import check_choices, check_described
 
 _PATIENCE_S = 5.0
+# A job server in Java looks through its classes before its first answer.
+_ANSWER_S = 60.0
 _GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
                 "google_auth_httplib2")  # fmt: skip
 # Beam's short names of environments; it takes "beam:env:..." in full, too.
@@ -27,23 +31,25 @@ _ENVIRONMENTS = ("DOCKER", "EXTERNAL", "LOOPBACK", "PROCESS")
 _ELSEWHERE = "start the job server elsewhere and give --runner=PortableRunner"
 
 
-def check_runner(runner: str, options: PipelineOptions) -> None:
+def check_runner(runner: str, beam_args: Sequence[str]) -> None:
     """Checks that a runner can run a job.
 
     Args:
         runner: Its name in lower case, see ``runner_of``.
-        options: Beam's options.
+        beam_args: Beam's options, as on the command line.
 
     Raises:
-        UsageError: The missing part, in one line.
+        UsageError: The missing part, or what is wrong of the options, in one line.
         Unavailable: A server does not answer, or has no free slot.
     """
     # By the names of the options: Beam documents these, and not all classes that have them.
+    options = PipelineOptions(list(beam_args))
     beam_values = options.get_all_options()
     _check_environment(beam_values.get("environment_type"))
     if runner == "portablerunner":
-        _check_job_server(beam_values.get("job_endpoint"))
+        check_described(beam_args, _ask_job_server(beam_values.get("job_endpoint")))
     if runner in ("flinkrunner", "sparkrunner"):
+        check_choices(beam_args)
         check_java(runner, beam_values)
     if runner == "prismrunner":
         check_prism(beam_values)
@@ -60,11 +66,12 @@ def _check_environment(environment: str | None) -> None:
         )
 
 
-def _check_job_server(endpoint: str | None) -> None:
+def _ask_job_server(endpoint: str | None) -> Sequence[beam_job_api_pb2.PipelineOptionDescriptor]:
+    """Returns what a job server says of its options."""
     if not endpoint:
         raise UsageError("--runner=PortableRunner needs --job_endpoint=HOST:PORT of a job server")
     if endpoint == "embed":
-        return
+        return ()
     host, _, port = endpoint.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65_535:
         raise UsageError(f"--job_endpoint must be HOST:PORT, got {endpoint!r}")
@@ -75,13 +82,14 @@ def _check_job_server(endpoint: str | None) -> None:
             f"no job server answers at --job_endpoint {endpoint!r}: {_reason(error)}"
         ) from error
     # The endpoint may be another server, such as a forwarded port: Beam would wait for minutes.
-    with grpc.insecure_channel(endpoint) as channel:
-        try:
+    try:
+        with grpc.insecure_channel(endpoint) as channel:
             grpc.channel_ready_future(channel).result(timeout=2 * _PATIENCE_S)
-        except grpc.FutureTimeoutError as error:
-            raise Unavailable(
-                f"the server at --job_endpoint {endpoint!r} is no job server"
-            ) from error
+            server = beam_job_api_pb2_grpc.JobServiceStub(channel)
+            request = beam_job_api_pb2.DescribePipelineOptionsRequest()
+            return server.DescribePipelineOptions(request, timeout=_ANSWER_S).options
+    except (grpc.FutureTimeoutError, grpc.RpcError) as error:
+        raise Unavailable(f"the server at --job_endpoint {endpoint!r} is no job server") from error
 
 
 def _check_flink(master: str | None) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ...io.storage.processes import ScratchFull, full_by
 from ...web.base.errors import JobFailed, UserError, one_line
+from ...web.base.wording import quote_value
 
 _LONGEST = 500
 # Beam appends the name of the step to the message of an exception, once for each step.
@@ -39,8 +40,12 @@ def as_job_failures() -> Iterator[None]:
         raise user_error(error) from error
 
 
-def user_error(error: BaseException) -> UserError:
+def user_error(error: BaseException, program: str = "") -> UserError:
     """Returns the error of a failed job for the user, without the text that runners add.
+
+    Args:
+        error: What was raised.
+        program: The program that starts workers, if they are processes.
 
     >>> user_error(RuntimeError("Traceback ...\\nOSError: disk full [while running 'Write']"))
     JobFailed("OSError: disk full (in step 'Write')")
@@ -56,8 +61,8 @@ def user_error(error: BaseException) -> UserError:
         return JobFailed(f"{line}; a job that it had begun may go on where it runs")
     message = " ".join([str(error), *getattr(error, "__notes__", ())])
     if isinstance(error, RuntimeError) or "Traceback (most recent call last)" in message:
-        return from_text(message)
-    return JobFailed(_meaning(message) or _line(type(error).__name__, message))
+        return from_text(message, program)
+    return JobFailed(_meaning(message, program) or _line(type(error).__name__, message))
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -68,7 +73,7 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (error.__context__ if copied else None)
 
 
-def from_text(text: str) -> UserError:
+def from_text(text: str, program: str = "") -> UserError:
     """Returns the error in the text of a failure, for runners with other processes.
 
     The first that is found counts: an error of nutbeam, a failure with a known meaning,
@@ -82,7 +87,7 @@ def from_text(text: str) -> UserError:
             kind = getattr(importlib.import_module(module), short, None)
         if isinstance(kind, type) and issubclass(kind, UserError):
             return kind(_without_steps(match[2]))
-    meaning = _meaning(text)
+    meaning = _meaning(text, program)
     if meaning:
         return JobFailed(meaning)
     if "Traceback" in text:
@@ -95,7 +100,7 @@ def from_text(text: str) -> UserError:
     return JobFailed(_line("", text.strip()) or "no reason was given")
 
 
-def _meaning(text: str) -> str | None:
+def _meaning(text: str, program: str) -> str | None:
     missing = _MISSING.findall(text)
     if missing:
         package = missing[-1].partition(".")[0]
@@ -107,7 +112,8 @@ def _meaning(text: str) -> str | None:
         )
     file = tomllib.loads(Path(__file__).with_name(_FAILURES).read_text("utf-8"))
     matches = ((re.search(row["pattern"], text), row["meaning"]) for row in file["failures"])
-    return next((match.expand(meaning) for match, meaning in matches if match), None)
+    meaning = next((match.expand(meaning) for match, meaning in matches if match), None)
+    return meaning and meaning.replace("PROGRAM", quote_value(program))
 
 
 def _without_steps(message: str) -> str:

@@ -6,12 +6,13 @@ processes Beam's FnApiRunner: Beam's DirectRunner may download another runner.
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Sequence
 
 import apache_beam as beam
 import numpy as np
 import polars as pl
-from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, PortableOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
 
 from ...io.snapshots.lineage import purged_since
@@ -31,7 +32,11 @@ from .job_failures import causes, user_error
 from .relay import relayed_phases
 
 # Runners where a job continues without the command that submitted it.
-_CLUSTERS = ("portable", "flink", "spark", "dataflow")
+_WITH_JOB_SERVER = ("portable", "flink", "spark")
+_CLUSTERS = (*_WITH_JOB_SERVER, "dataflow")
+_FAILED = (PipelineState.FAILED, PipelineState.CANCELLED)
+_ENDED = (*_FAILED, PipelineState.DONE)
+_LOOK_S = 2.0
 IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
 
 
@@ -77,6 +82,9 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
 def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
     """Runs a pipeline to its end, or only submits it with ``--no_wait_until_finish``.
 
+    A job that is only submitted is looked at for ``_LOOK_S``, because a job server takes it before it
+    reads its options.
+
     Raises:
         UserError: A worker has raised it, with its own message and exit code.
         JobFailed: The job failed for another reason; the message is the innermost cause.
@@ -86,19 +94,37 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
     try:
         # The test's round trip through the runner API costs time in every round of a crawl.
         result = pipeline.run(test_runner_api=False)
-        if waits(pipeline):
+        if waits(pipeline) or _fails_at_once(result, runner):
             result.wait_until_finish()
     except KeyboardInterrupt as error:
         raise _interrupt_error(runner) from error
     except Exception as error:
         if any(isinstance(cause, KeyboardInterrupt) for cause in causes(error)):
             raise _interrupt_error(runner) from error  # Beam has converted the interrupt
-        raise user_error(error) from error
+        raise user_error(error, _worker_program(pipeline)) from error
     finally:
         standard.runner = runner  # PortableRunner removes it, but each round runs this pipeline
-    if result.state in (PipelineState.FAILED, PipelineState.CANCELLED):
+    if result.state in _FAILED:
         raise JobFailed(f"the job ended as {result.state.lower()}")
     return result
+
+
+def _worker_program(pipeline: beam.Pipeline) -> str:
+    """Returns the program that starts workers as processes; empty if none does."""
+    options = pipeline.options.view_as(PortableOptions)
+    return str(options.lookup_environment_option("process_command") or "")
+
+
+def _fails_at_once(result: PipelineResult, runner: str | None) -> bool:
+    """Returns whether a job server ends a job as failed soon after it was submitted."""
+    if not (runner or "").lower().startswith(_WITH_JOB_SERVER):
+        return False
+    deadline = time.monotonic() + _LOOK_S
+    while result.state not in _ENDED:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return result.state in _FAILED
 
 
 def _interrupt_error(runner: str | None) -> KeyboardInterrupt:

@@ -53,6 +53,25 @@ def test_the_launcher_dies_and_the_commit_comes(flink, web, tmp_path):
     assert_same(contents(there), contents(here))
 
 
+def test_options_that_flink_does_not_have_or_refuses(flink, web, tmp_path, capsys):
+    table = tmp_path / "table"
+    choose(table, web)
+    for words, code, reason in (
+        (
+            ["--tabel_x", "3"],
+            2,
+            "unknown option '--tabel_x': neither Beam nor the job server has it",
+        ),
+        (["--execution_mode_for_batch=BATCHFORCED"], 2, ", got 'BATCHFORCED'"),
+        (["--parallelism=0", "--one_worker_urls", "0"], 3, "Parallelism must be at least one"),
+    ):
+        capsys.readouterr()
+        assert nutbeam("next", table, *reach(web), *flink.options, *words) == code
+        out, err = capsys.readouterr()
+        assert (out, reason in err) == ("", True)
+    assert flink.running() == []
+
+
 @pytest.mark.long
 def test_a_graph_that_was_built_before_works_on_the_table_as_it_is_when_it_runs(
     flink, web, tmp_path

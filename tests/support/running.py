@@ -51,7 +51,7 @@ def run(build: Callable[[beam.Pipeline], Any], pipeline: beam.Pipeline | None = 
     with tempfile.TemporaryDirectory() as folder:
         with pipeline:
             built = build(pipeline)
-            named = built if isinstance(built, dict) else {"": built}
+            named = dict(built) if isinstance(built, dict) else {"": built}
             for name, collection in named.items():
                 (Path(folder) / f"-{name}").mkdir()
                 collection | f"Keep {name}" >> beam.Map(_keep, f"{folder}/-{name}")

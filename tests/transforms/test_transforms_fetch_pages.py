@@ -319,7 +319,7 @@ AGENT = {"agent_name": "bot", "agent_email": "me@a.test"}
 @pytest.mark.parametrize(
     ("keywords", "error", "message"),
     [
-        ({}, ValueError, "add --agent_name NAME and --agent_url URL or --agent_email"),
+        ({}, ValueError, "add agent_name=NAME and agent_url=URL or agent_email=ADDRESS$"),
         ({**AGENT, "partitions": 0}, ValueError, "^partitions must be at least 1, got 0$"),
         ({**AGENT, "server_delay": -1}, ValueError, "^server_delay must be at least 0 s, got -1"),
         ({**AGENT, "server_delay": "soon"}, ValueError, "^server_delay must be a number.*'soon'"),

@@ -335,6 +335,12 @@ def test_a_column_of_another_type_is_an_error(pool):
     ("keywords", "error", "message"),
     [
         ({"scope": "galaxy"}, ValueError, "^scope must be one of domain, host, any, got 'galaxy'"),
+        ({"include": "("}, ValueError, r"^include must be a regular expression .* got '\('"),
+        (
+            {"all_parsers_memory": 2_000_000},
+            ValueError,
+            "^all_parsers_memory must be 0 or at least 64Mi, got 2000000 bytes",
+        ),
         ({"parse_processes": -1}, ValueError, "^parse_processes must be at least 0, got -1"),
         ({"url_filter_file": "/nowhere/x"}, ValueError, "must be readable, got '/nowhere/x'"),
         ({"timeout": 1}, TypeError, "unexpected keyword argument 'timeout'"),

@@ -7,8 +7,13 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
-from apache_beam.transforms.window import FixedWindows, GlobalWindows, TimestampedValue
+from apache_beam.transforms.trigger import AccumulationMode, AfterCount, AfterWatermark, Repeatedly
+from apache_beam.transforms.window import (
+    FixedWindows,
+    GlobalWindows,
+    SlidingWindows,
+    TimestampedValue,
+)
 from fetching_web import asked, options
 
 from nutbeam import (
@@ -125,6 +130,35 @@ def test_each_window_has_its_own_best_rows_duplicates_and_pairs():
         assert_that(led, equal_to(named), "LedAre")
 
     run_stream(build, [a, b], [a, c])
+
+
+def when_two_came():
+    return beam.WindowInto(
+        SlidingWindows(2 * MINUTE, MINUTE),
+        trigger=AfterWatermark(early=AfterCount(2)),
+        accumulation_mode=AccumulationMode.DISCARDING,
+    )
+
+
+def test_all_outputs_have_the_trigger_that_beam_makes_at_a_shuffle(caplog):
+    """Else the next shuffle counts duplicates and dead letters again."""
+    rows = beam.Pipeline("FnApiRunner") | beam.Create([beam.Row(url="http://a/")]) | when_two_came()
+    kept, duplicates = rows | DedupByHash("url", "url")
+    pages, dead_letters = rows | FetchPages(agent_name="mybot", agent_email="you@your-site.org")
+    assert kept.windowing.triggerfn == AfterWatermark(early=AfterCount(1))
+    assert kept.windowing == duplicates.windowing == pages.windowing == dead_letters.windowing
+    assert caplog.text == ""  # Beam warns of a Flatten of different triggers
+
+
+def test_duplicates_stay_in_their_windows_with_a_trigger():
+    a, b, c = (row_of(f"http://{name}/") for name in "abc")
+
+    def build(rows):
+        lost = (rows | when_two_came() | DedupByHash("hash", "url")).duplicates
+        in_first_and_second = [(-1, "http://a/"), (0, "http://a/"), (0, "http://b/")]
+        assert_that(lost | minute_and("url"), equal_to(in_first_and_second))
+
+    run_stream(build, [a, b], [c])
 
 
 def test_a_graph_is_of_all_links_so_windows_are_refused():

@@ -250,7 +250,7 @@ def test_near_pages_and_joins(step, fields, right):
             "n must be at least 1, got 0",
         ),
         ("{type: TopNPerKey, config: {n: 1, key: hots, order_by: n}}", "needs the column 'hots'"),
-        ("{type: FetchPages, config: {server_delay: 1}}", "add --agent_name NAME"),
+        ("{type: FetchPages, config: {server_delay: 1}}", "add agent_name=NAME"),
         ("{type: FetchPages, config: {delay: 1}}", "'delay'"),
         ("{type: ParsePages}", "needs the column 'body'"),
     ],

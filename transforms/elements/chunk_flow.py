@@ -28,6 +28,40 @@ def tagged_chunks(
         yield beam.pvalue.TaggedOutput(tag, chunk)
 
 
+def join_outputs(
+    ungrouped: beam.PCollection[Any], grouped: beam.PCollection[Any], label: str
+) -> beam.PCollection[Chunk]:
+    """Joins a tagged output from before a shuffle with one from after it.
+
+    Beam changes the trigger at a shuffle: what was counted is not counted again. The joined collection has
+    the trigger of ``grouped``; by ``Flatten`` alone it would have that of the first, with a warning.
+    """
+    for chunks in (ungrouped, grouped):
+        chunks.element_type = Chunk  # Beam does not know it of tagged outputs
+    if ungrouped.windowing != grouped.windowing:
+        ungrouped |= f"{label}AsGrouped" >> _WindowedAs(grouped.windowing)
+    return (ungrouped, grouped) | label >> beam.Flatten()
+
+
+class _PassOn(beam.DoFn):
+    def process(self, element: Any) -> Iterator[Any]:
+        yield element
+
+
+class _WindowedAs(beam.ParDo):
+    """Passes elements on in their windows, with the trigger of another collection."""
+
+    def __init__(self, windowing: Any) -> None:
+        super().__init__(_PassOn())  # type: ignore[no-untyped-call]
+        self._windowing = windowing
+
+    def get_windowing(self, inputs: Any) -> Any:
+        return self._windowing
+
+    def infer_output_type(self, input_type: Any) -> Any:
+        return input_type
+
+
 GATHERED_BYTES = 64 << 20
 # A chunk of this size is not worth joining.
 _LARGE = 1 << 20

@@ -1,6 +1,6 @@
 """The outputs of transforms that have several, by name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -13,23 +13,32 @@ for _record in OUTPUT_RECORDS:
 
 
 class Outputs(dict[str, beam.PCollection[Any]]):
-    """Collections by name, as an item or, as Beam's ``with_outputs`` gives them, as an attribute.
+    """Collections by name, as an item or an attribute, and in order, as Beam's ``with_outputs`` gives them.
+
+    It is a dict, because Beam names the outputs of other transforms by dicts only, in YAML and on runners.
+    Unlike that of a dict, its iterator yields the values.
 
     >>> outputs = Outputs(kept="rows", duplicates="other rows")
     >>> outputs["kept"], outputs.duplicates
     ('rows', 'other rows')
+    >>> kept, duplicates = outputs
+    >>> kept
+    'rows'
     >>> outputs.copies
     Traceback (most recent call last):
     AttributeError: there is no output 'copies', there are 'kept', 'duplicates'
     """
 
+    def __iter__(self) -> Iterator[beam.PCollection[Any]]:  # type: ignore[override]
+        return iter(self.values())
+
     def __getattr__(self, name: str) -> beam.PCollection[Any]:
         if name not in self:
-            raise AttributeError(_describe_missing(name, self))
+            raise AttributeError(_describe_missing(name, self.keys()))
         return self[name]
 
     def __missing__(self, name: str) -> Any:
-        raise KeyError(_describe_missing(name, self))
+        raise KeyError(_describe_missing(name, self.keys()))
 
 
 class FetchPagesOutputs(Outputs):

@@ -4,15 +4,17 @@ Display data have no secrets. Keywords come from Python and Beam YAML. Each opti
 the dataclass of its step (web/base/options.py).
 """
 
+import contextlib
 import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Optional, TypeVar
 
 import apache_beam as beam
 
+from ...web.base.keyword_wording import in_keywords
 from ...web.base.options import Option, check_value, default_text, options_of, parse_value, validate
 from . import chunk_coder  # noqa: F401 - all transforms have their names here, and the coder of chunks
 
@@ -109,12 +111,24 @@ def options_from(
         if name not in declared:
             raise TypeError(f"got an unexpected keyword argument {name!r}")
     values = defaults | dict(keywords)
-    try:
+    with errors_in_keywords(cls):
         options = cls(**{name: _value(declared[name], value) for name, value in values.items()})
         validate(options)
-    except ValueError as error:
-        raise ValueError(str(error).removeprefix("--")) from error
     return options
+
+
+@contextlib.contextmanager
+def errors_in_keywords(cls: type) -> Iterator[None]:
+    """Says in a ``ValueError`` of the block keywords in place of the flags of a command line.
+
+    Args:
+        cls: The type of the options.
+    """
+    try:
+        yield
+    except ValueError as error:
+        switches = {option.name for option in options_of(cls) if option.type is bool}
+        raise ValueError(in_keywords(str(error), switches)) from error
 
 
 def with_keywords(cls: type, **defaults: Any) -> Callable[[Transform], Transform]:

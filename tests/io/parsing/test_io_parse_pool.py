@@ -267,7 +267,7 @@ def test_the_largest_is_ended_if_all_together_have_too_much_memory():
         assert (before, after) == ("before", "after")
         assert (
             message
-            == "out_of_memory: all processes that parse had more than --all_parsers_memory together"
+            == "out_of_memory: all processes that parse had more than all_parsers_memory together"
         )
     finally:
         pool.close()

@@ -13,7 +13,6 @@ from nutbeam.io.parsing.parser_limits import (
     share_of_worker,
     workers_here,
 )
-from nutbeam.web.base.errors import UsageError
 
 GIB = 1 << 30
 WORKER = ["python", "-m", "apache_beam.runners.worker.sdk_worker_main"]
@@ -69,11 +68,6 @@ def test_given_numbers_are_used():
     assert parser_limits() == ParserLimits(8, GIB)
     assert parser_limits(processes=3) == ParserLimits(3, GIB)
     assert parser_limits(memory=GIB // 2) == ParserLimits(4, GIB // 2)
-
-
-def test_memory_that_is_too_little_for_one_process_is_refused():
-    with pytest.raises(UsageError, match="must be 0 or at least 64Mi, got 2000000 bytes"):
-        parser_limits(memory=2_000_000)
 
 
 @pytest.mark.usefixtures("container")

@@ -156,6 +156,19 @@ def test_a_boolean_flag_does_not_take_a_seed_for_its_value(fake):
     assert fake.invocation.arguments["seeds"] == ["http://a/", "-"]
 
 
+def test_a_word_after_a_boolean_flag_is_a_wrong_value_if_it_can_be_nothing_else(
+    fake, capsys, tmp_path
+):
+    wrong = "--verify must be true or false, got 'maybe'"
+    assert refused(capsys, "T", "--verify", "maybe") == wrong
+    assert refused(capsys, "T", "--verify", "maybe", "s") == wrong
+    (tmp_path / "maybe").touch()  # a file of seeds
+    assert cli.main(["fake", "T", "--verify", "maybe"]) == 0
+    assert fake.invocation.arguments["seeds"] == ["maybe"]
+    assert cli.main(["simweb", "--progress", "ture"]) == 2
+    assert capsys.readouterr().err.endswith(": --progress must be true or false, got 'ture'\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -23,6 +23,7 @@ from simulated_web import SimWeb, served_web
 from waiting import PATIENCE, wait_until_none
 from web_servers import connect_to, reply, serve
 
+from nutbeam.pipelines import crawl as crawl_job
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.launch import machine_use
 from nutbeam.policy import fetch_engines
@@ -180,7 +181,7 @@ def test_first_line_of_a_crawl_names_its_engines(web, tmp_path, monkeypatch, cap
         3,
     ]
     main([*map(str, words), "--progress", "true"])
-    assert "uses 16 cores: 4 fetch engines, 3 parsers (" in capsys.readouterr().err
+    assert "uses 16 cores: up to 4 fetch engines, 3 parsers (" in capsys.readouterr().err
     main([*map(str, words), "--log_format", "json"])
     (uses,) = (record.nutbeam_fields for record in caplog.records if is_of_use(record))
     assert (uses["cores"], uses["engines"], uses["parsers"]) == (16, 4, 3)
@@ -188,6 +189,16 @@ def test_first_line_of_a_crawl_names_its_engines(web, tmp_path, monkeypatch, cap
     for few in (("--queue_mode", "ip"), ("--num_fetchers", "1")):
         main([*map(str, words), *few, "--progress", "true"])
         assert "uses 16 cores: 1 fetch engine, " in capsys.readouterr().err
+    # So is one for each 10,000 URLs that a batch may have.
+    many = ("--fetch_engines", "99", "--top_n", "20001")
+    main([*map(str, words), *many, "--progress", "true"])
+    assert "uses 16 cores: up to 3 fetch engines, " in capsys.readouterr().err
+
+
+def test_a_runner_is_named_as_beam_spells_it():
+    options = crawl_job.Options(agent_name="mybot", agent_email="you@your-site.org")
+    words = ["--runner=portable", "--job_endpoint=flink:8099"]
+    assert machine_use.uses_of(options, words)["runner"] == "PortableRunner"
 
 
 def is_of_use(record):

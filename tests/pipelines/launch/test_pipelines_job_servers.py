@@ -2,11 +2,20 @@
 
 import stat
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability.api import beam_job_api_pb2 as api
+from apache_beam.portability.api import beam_job_api_pb2_grpc as api_grpc
+from apache_beam.runners.portability.local_job_service import LocalJobServicer
 from crawling import nutbeam
 from job_server import run
 from running import NO_PRISM, PRISM
+
+from nutbeam.pipelines.launch.runner_checks import check_runner
+from nutbeam.pipelines.running import runner
 
 SEED = "http://a.example.com/"
 
@@ -131,3 +140,93 @@ def test_a_job_server_that_ends_at_once(tmp_path):
         "--log_level debug shows its messages\n"),
     )  # fmt: skip
     assert not (tmp_path / "table").exists()
+
+
+class Described(api_grpc.JobServiceServicer):
+    """A job server that describes its options as Flink's does, and takes no jobs."""
+
+    def DescribePipelineOptions(self, request, context):
+        kinds = api.PipelineOptionType
+        described = (("parallelism", kinds.INTEGER, "-1"), ("object_reuse", kinds.BOOLEAN, "false"),
+                     ("execution_mode_for_batch", kinds.STRING, "PIPELINED"))  # fmt: skip
+        return api.DescribePipelineOptionsResponse(
+            options=[
+                api.PipelineOptionDescriptor(name=name, type=kind, default_value=default)
+                for name, kind, default in described
+            ]
+        )
+
+
+@pytest.fixture(scope="module")
+def describing():
+    """Options that name a job server which describes its own."""
+    server = grpc.server(ThreadPoolExecutor(2))
+    api_grpc.add_JobServiceServicer_to_server(Described(), server)
+    port = server.add_insecure_port("localhost:0")
+    server.start()
+    yield ("--runner=PortableRunner", f"--job_endpoint=localhost:{port}")
+    server.stop(None).wait()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--tabel_x", "3"], "unknown option '--tabel_x': neither Beam nor the job server has it"),
+        (
+            ["--object-reuse"],
+            (
+                "unknown option '--object-reuse': neither Beam nor the job server has it; "
+                "did you mean '--object_reuse'?"
+            ),
+        ),
+        (["--object_reuse", "false"], "--object_reuse takes no value, got 'false'"),
+        (["--object_reuse=false"], "--object_reuse takes no value, got 'false'"),
+        (
+            ["--execution_mode_for_batch=BATCHFORCED"],
+            (
+                "--execution_mode_for_batch must be one of BATCH, BATCH_FORCED, PIPELINED, "
+                "PIPELINED_FORCED, got 'BATCHFORCED'"
+            ),
+        ),
+    ],
+)
+def test_options_that_a_job_server_does_not_have(describing, words, reason, tmp_path, capsys):
+    assert refused(tmp_path, capsys, *describing, *words) == (reason, 2)
+
+
+def test_a_value_that_flink_refuses_later_without_a_job_server(tmp_path, capsys):
+    words = ("--runner=FlinkRunner", "--execution_mode_for_batch=BATCHFORCED")
+    line, code = refused(tmp_path, capsys, *words)
+    assert (line.endswith(", got 'BATCHFORCED'"), code) == (True, 2)
+
+
+def test_options_of_beam_of_plug_ins_and_of_the_job_server_pass(describing):
+    class Others(PipelineOptions):
+        @classmethod
+        def _add_argparse_args(cls, parser):
+            parser.add_argument("--option_of_a_plug_in")
+
+    words = ["--object_reuse", "--execution_mode_for_batch", "BATCH_FORCED", "--parallelism=2",
+             "--option_of_a_plug_in=x", "--sdk_location", "container"]  # fmt: skip
+    check_runner("portablerunner", [*describing, *words])
+
+
+def test_a_job_that_fails_soon_after_it_was_submitted_is_not_called_submitted(
+    tmp_path, capsys, monkeypatch
+):
+    table = tmp_path / "table"
+    assert nutbeam("inject", table, SEED) == 0
+    monkeypatch.setattr(runner, "_LOOK_S", 600.0)  # the machine may be busy
+    server = LocalJobServicer()
+    port = server.start_grpc_server()
+    try:
+        words = ("--runner=PortableRunner", f"--job_endpoint=localhost:{port}",
+                 "--environment_type=PROCESS", "--environment_options=process_command=/no/program",
+                 "--one_worker_urls", 0, "--deliver", "false", "--shared_path")  # fmt: skip
+        capsys.readouterr()
+        assert nutbeam("next", table, *words) == 3
+    finally:
+        server.stop()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "beam:env:process:v1" in err  # this server starts no processes

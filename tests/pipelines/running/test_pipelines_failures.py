@@ -130,7 +130,10 @@ KNOWN = {
     ),
     "Flink, worker's program": (
         FLINK + "java.io.IOException: error=2, No such file or directory",
-        ("the workers do not start: the process_command of --environment_options cannot be run"),
+        (
+            "the workers do not start: '/opt/worker', the process_command of --environment_options, "
+            "cannot be run on their machine"
+        ),
     ),
     "Flink, no worker pool": (
         FLINK + "java.net.ConnectException: finishConnect(..) failed: Connection refused",
@@ -173,7 +176,7 @@ KNOWN = {
 @pytest.mark.parametrize("case", KNOWN)
 def test_errors_of_clusters_become_one_helpful_line(case):
     text, line = KNOWN[case]
-    error = from_text(text)
+    error = from_text(text, "/opt/worker")
     assert (type(error), str(error)) == (JobFailed, line)
 
 

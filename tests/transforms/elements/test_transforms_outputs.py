@@ -35,6 +35,22 @@ def test_a_renamed_output_is_an_attribute_too():
     assert outputs.errors is outputs["errors"]
 
 
+def test_outputs_are_unpacked_and_flattened_as_with_outputs_gives_them():
+    pages = beam.Pipeline("FnApiRunner") | beam.Create([beam.Row(url="http://a/", body=b"")])
+    outputs = pages | nutbeam.DedupByHash("url", "url")
+    kept, duplicates = outputs
+    assert (kept, duplicates) == (outputs.kept, outputs.duplicates)
+    assert (outputs | beam.Flatten()).producer.inputs == (kept, duplicates)
+    assert list(outputs.items()) == [("kept", kept), ("duplicates", duplicates)]
+
+
+@pytest.mark.parametrize("transform", [nutbeam.FetchPages, nutbeam.ParsePages])
+def test_an_output_is_not_named_as_a_method(transform):
+    agent = AGENT if transform is nutbeam.FetchPages else {}
+    with pytest.raises(ValueError, match=r"another name than .* got {'output': 'items'}"):
+        transform(**agent, error_handling={"output": "items"})
+
+
 def test_a_wrong_name_is_an_error_that_lists_the_right_ones():
     outputs = Outputs(kept=1, duplicates=2)
     with pytest.raises(AttributeError, match="no output 'copies', there are 'kept', 'duplicates'"):

@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -21,6 +20,7 @@ from ...policy.chunking.embeddings import (
 )
 from ...policy.components.columns import Columns, join_columns
 from ...policy.components.vocabulary import CHANGE_COLUMNS, shown_schema
+from ...web.base.dataclass import dataclass
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.base.wording import format_count
@@ -28,7 +28,8 @@ from ..outputs.output_files import Output
 from .reader import PAGES_AT_ONCE
 
 
-class ChunkedPages(NamedTuple):
+@dataclass(frozen=True)  # Beam 2.72 fails where it looks for the type of Columns in a NamedTuple
+class ChunkedPages:
     """How pages become chunks, and which columns of these are written.
 
     Attributes:

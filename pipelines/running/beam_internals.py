@@ -72,7 +72,6 @@ from .beam_import import TRIED
 
 _LOG = logging.getLogger(__name__)
 _known_specs: dict[Any, Any] = {}
-_known_arguments: dict[Any, tuple[Any, list[str], list[Any]]] = {}
 _changing = threading.Lock()
 _changes = contextlib.ExitStack()
 _users = 0
@@ -212,12 +211,8 @@ def _arguments(read: Callable[[Any], Any], function: Any) -> tuple[list[str], li
     code = getattr(function, "__code__", None)
     if code is None or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
         return read(function)
-    # Functions of one code can have different defaults.
-    key, defaults = (code, inspect.ismethod(function)), function.__defaults__
-    arguments = _known_arguments.get(key)
-    if arguments is None or arguments[0] is not defaults:
-        arguments = _known_arguments[key] = (defaults, *read(function))
-    return list(arguments[1]), list(arguments[2])
+    names = code.co_varnames[inspect.ismethod(function) : code.co_argcount]
+    return list(names), list(function.__defaults__ or ())
 
 
 class CachedOptions(PipelineOptions):

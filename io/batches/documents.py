@@ -124,6 +124,10 @@ class DocumentQueue:
         """Returns whether a process that parses has nothing to do."""
         return self._parser.pool.has_idle()
 
+    def share_rest(self) -> None:
+        """Divides the pages that are not parsed yet among all processes, because few more come."""
+        self._parser.pool.share_rest()
+
     def add(self, pages: pa.Table) -> None:
         """Adds pages to the next row group of the file that is being written."""
         if self._open is None:

@@ -37,8 +37,9 @@ from .documents import DocumentQueue, Parser, parse_file
 
 FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
-# Pages of this size are parsed before their row group is complete, if a process has nothing to do.
-_PORTION_BYTES = 1 << 20
+# The first pages are parsed before their row group is complete: so many if a process has nothing to do, then
+# twice as many, for small jobs cost more.
+_FIRST_BYTES = 1 << 20
 _BODY = PAGES.field("body")
 _ROWS = 500  # in Python at a time: they need ten times the memory of a table's rows
 _LOOK_SECONDS = 0.2  # between checks for parsed documents while no page comes
@@ -78,6 +79,7 @@ class PageWriter:
         self._started = now_ms()
         self._token = secrets.token_hex(4)
         self._files = 0
+        self._early_bytes = _FIRST_BYTES
         self._clear()
 
     def _clear(self) -> None:
@@ -101,7 +103,8 @@ class PageWriter:
             self._close_group()
         elif len(self._rows) >= _ROWS:
             self._close_piece()
-        if self._portion_bytes > _PORTION_BYTES and self._parsers_wait():
+        if self._portion_bytes > self._early_bytes and self._parsers_wait():
+            self._early_bytes *= 2
             self._close_portion()
         if self._bytes > FLUSH_BYTES:
             yield from self.keep()
@@ -121,6 +124,8 @@ class PageWriter:
 
     def flush(self) -> Iterator[Written]:
         """Writes the collected pages; waits for their documents and writes them, too."""
+        if self._documents is not None:
+            self._documents.share_rest()
         yield from self.keep()
         if self._documents is not None:
             yield from self._documents.flush()

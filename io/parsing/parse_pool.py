@@ -106,9 +106,9 @@ class ParsePool:
         self._relay = Relay()  # plug-ins may print control characters from pages
         self._children = [self._child()]
         self._waiting: deque[tuple[int, Job]] = deque()
-        self._parts: dict[
-            int, list[int]
-        ] = {}  # numbers of the first parts of jobs that were divided
+        self._shares_rest = False
+        # Numbers of the first parts of jobs that were divided.
+        self._parts: dict[int, list[int]] = {}
         self._running: dict[int, Job] = {}
         self._slices: dict[int, list[Parsed]] = {}
         self._finished: dict[int, Parsed | UserError] = {}
@@ -142,6 +142,10 @@ class ParsePool:
             self._waiting.append((number, job))
             self.pump()
         return number
+
+    def share_rest(self) -> None:
+        """Divides the jobs that wait, and the next one: no more come, and all children work until the end."""
+        self._shares_rest = True
 
     def result(self, number: int) -> Parsed:
         """Waits for a job and returns its result; can be called once per job.
@@ -269,12 +273,14 @@ class ParsePool:
                     self._children[place].start(number, job)
 
     def _take_waiting(self) -> tuple[int, Job]:
-        """Takes the next job; if few wait, a part of it, so that all children have work until the end."""
+        """Takes the next job; of the last ones a part, see ``share_rest``."""
         number, job = self._waiting.popleft()
-        size = job.size + sum(other.size for _, other in self._waiting)
-        share = max(_LEAST_BYTES, size // (2 * len(self._children)))
-        parts = split_job(job, share) if len(self._children) > 1 else None
+        parts = None
+        if self._shares_rest and len(self._children) > 1:
+            size = job.size + sum(other.size for _, other in self._waiting)
+            parts = split_job(job, max(_LEAST_BYTES, size // (2 * len(self._children))))
         if parts is None:
+            self._shares_rest = self._shares_rest and bool(self._waiting)
             return number, job
         self._submitted += 1
         self._parts.setdefault(number, []).append(self._submitted)

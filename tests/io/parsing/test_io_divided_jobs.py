@@ -39,6 +39,11 @@ def body(name):
     return f"<title>{name}</title>".encode().ljust(SIZE)
 
 
+def submit_last(pool, *bodies):
+    pool.share_rest()
+    return submit(pool, *bodies)
+
+
 def submit(pool, *bodies):
     pages = [
         {"key": to_key(f"http://a.com/{number}"), "fetch_status": FETCH_SUCCESS,
@@ -57,7 +62,7 @@ def titles(done):
 
 
 def test_all_children_parse_one_large_job(children):
-    number = submit(children, *(body(n) for n in range(42)))
+    number = submit_last(children, *(body(n) for n in range(42)))
     assert len(busy(children)) == 2
     done = children.result(number)
     assert titles(done) == [str(n) for n in range(42)]
@@ -66,25 +71,32 @@ def test_all_children_parse_one_large_job(children):
 
 
 def test_a_small_job_stays_whole(children):
-    submit(children, *(body(n) for n in range(9)))
+    submit_last(children, *(body(n) for n in range(9)))
     assert len(busy(children)) == 1
 
 
-def test_jobs_stay_whole_while_many_wait(children):
+def test_a_job_stays_whole_while_others_follow(children):
+    submit(children, *(body(n) for n in range(42)))
+    assert len(busy(children)) == 1
+
+
+def test_the_last_jobs_are_divided_the_more_the_fewer_wait(children):
     numbers = [submit(children, *(body(n) for n in range(30))) for _ in range(12)]
-    running = set()
-    while not children.is_done(numbers[-1]):
+    children.share_rest()
+    sizes = []
+    while not all(map(children.is_done, numbers)):
         children.pump()
         time.sleep(0.01)
-        running |= {job.slices for job in children._running.values()}
-    assert ((0, 30),) in running, "each job was divided"
+        sizes += [stop - start for job in children._running.values() for start, stop in job.slices]
+    assert max(sizes) == 30
+    assert min(sizes) < 15
     assert [len(titles(children.result(number))) for number in numbers] == [30] * 12
 
 
 def test_a_child_that_is_killed_costs_its_page_and_no_other_part(children):
     bodies = [body(n) for n in range(42)]
     bodies[0] = SLOW_HTML
-    number = submit(children, *bodies)
+    number = submit_last(children, *bodies)
     first_part = children._parts[number][0]
     (slow,) = (child for child in children._children if child.job == first_part)
     while slow.row != 0:
@@ -97,7 +109,7 @@ def test_a_child_that_is_killed_costs_its_page_and_no_other_part(children):
 
 
 def test_a_divided_job_that_is_abandoned_leaves_nothing(children):
-    number = submit(children, *(body(n) for n in range(42)))
+    number = submit_last(children, *(body(n) for n in range(42)))
     children.abandon([number])
     assert not busy(children)
     assert (children._parts, children._running, len(children._waiting)) == ({}, {}, 0)

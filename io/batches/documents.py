@@ -176,7 +176,8 @@ class DocumentQueue:
         file, groups = self._files.popleft()
         jobs = (job for group in groups for job in group.jobs)
         parsed = map(self._parser.pool.result, jobs)
-        return _write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
+        with self._parser.pool.feeding():
+            return _write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
 
     def _catch_up(self) -> None:
         """Submits groups of complete files: all of the oldest file, and more if there is room."""

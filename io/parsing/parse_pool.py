@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -195,6 +196,26 @@ class ParsePool:
                 yield self.result(ahead.popleft())
         finally:
             self.abandon(ahead)
+
+    @contextlib.contextmanager
+    def feeding(self) -> Iterator[None]:
+        """Hands out jobs in another thread, so that no child waits while the caller does other work."""
+        ended = threading.Event()
+
+        def feed() -> None:
+            while not ended.is_set():
+                self.pump()
+                self._wait()
+                if not self._busy():
+                    ended.wait(_HEARD_S)
+
+        with ThreadPoolExecutor(1, "parsers") as threads:
+            fed = threads.submit(feed)
+            try:
+                yield
+            finally:
+                ended.set()
+        fed.result()
 
     def abandon(self, numbers: Iterable[int]) -> None:
         """Drops jobs, whether they are done or not; ends the children that parse them."""

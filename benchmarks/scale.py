@@ -56,7 +56,7 @@ def job(name: str, table: str, *words: str) -> dict[str, float]:
 
 def _end_parsers() -> None:
     """Ends the child processes, so that their CPU time is known."""
-    from nutbeam.io.parsing.parse_pool import shared_pool
+    from nutbeam.io.parsing.shared_pools import shared_pool
     from nutbeam.transforms.parsing import PoolOptions, parse_pool
 
     if shared_pool.cache_info().currsize:

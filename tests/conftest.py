@@ -242,7 +242,7 @@ def stores() -> Iterator[Stores]:
 @pytest.fixture(scope="module")
 def all_stores(stores: Stores) -> Iterator[None]:
     """Leads all clients to the servers, those of the processes that parse, too."""
-    from nutbeam.io.parsing.parse_pool import shared_pool  # late: it loads polars
+    from nutbeam.io.parsing.shared_pools import shared_pool  # late: it loads polars
 
     with pytest.MonkeyPatch.context() as patch:
         for kind in STORES:

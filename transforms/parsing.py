@@ -11,9 +11,10 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.documents import Parser
-from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
+from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied
 from ..io.parsing.parse_worker import Job, ParseTask
 from ..io.parsing.parser_limits import LEAST_BYTES
+from ..io.parsing.shared_pools import shared_pool
 from ..io.rows.seed_hosts import seed_hosts_file
 from ..io.snapshots.operations import Operation
 from ..policy.base.key_columns import from_keys, hosts_of

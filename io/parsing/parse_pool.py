@@ -4,10 +4,8 @@ If a page stalls or kills its parser, its document is a record with the reason. 
 process is ended, and another child parses the rest of the file.
 """
 
-import atexit
 import contextlib
 import dataclasses
-import functools
 import shutil
 import tempfile
 import threading
@@ -34,7 +32,7 @@ from .parse_worker import (
     Job,
 )
 from .parser_child import PARSER_GRACE_S, ParserChild
-from .parser_limits import memory_of, parser_limits
+from .parser_limits import memory_of
 
 # The reason for the end of a process, with details after a space.
 OVER_TOTAL = "out_of_memory all processes that parse had more than all_parsers_memory together"
@@ -390,29 +388,3 @@ class ParsePool:
 
     def _child(self) -> ParserChild:
         return ParserChild(self._module, self._memory, self._scratch, self._relay.stderr)
-
-
-@functools.cache
-def shared_pool(size: int, memory: int, module: str, total_memory: int = 0) -> ParsePool:
-    """Returns this process's pool; it starts at the first call and ends with the process.
-
-    Args:
-        size: Number of children; 0 means as many as fit this worker, see ``parser_limits``.
-        memory: Largest address space of each, in bytes; 0 is no limit.
-        module: See ``ParsePool``.
-        total_memory: Largest memory of all together, in bytes; 0 means half of what this worker may use.
-    """
-    limits = parser_limits(size, total_memory)
-    pool = ParsePool(limits.processes, memory, module, limits.memory)
-    _pools.append(pool)
-    atexit.register(pool.close)
-    return pool
-
-
-_pools: list[ParsePool] = []
-
-
-def rest_pools() -> None:
-    """Ends the idle children of this process's pools, which frees their memory."""
-    for pool in _pools:
-        pool.rest()

@@ -31,7 +31,7 @@ from simulated_web import SimWeb, served_web
 from stores_here import here_and_in_a_store, in_stores
 from waiting import wait_until
 
-from nutbeam.io.parsing.parse_pool import shared_pool
+from nutbeam.io.parsing.shared_pools import shared_pool
 from nutbeam.io.storage.files import names, read_bytes, write_bytes
 from nutbeam.io.storage.place_addresses import place_of
 

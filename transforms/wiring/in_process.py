@@ -23,7 +23,7 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from ...io.parsing.parse_pool import rest_pools
+from ...io.parsing.shared_pools import rest_pools
 from ...web.base.machine import usable_cores
 from .work_processes import WorkProcesses
 

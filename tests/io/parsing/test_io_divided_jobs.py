@@ -8,6 +8,7 @@ import time
 import pytest
 from frames import table_of
 from hostile_files import SLOW_HTML
+from waiting import wait_until
 
 from nutbeam.io.batches.documents import Parser
 from nutbeam.io.batches.page_writer import PageWriter
@@ -106,6 +107,15 @@ def test_a_child_that_is_killed_costs_its_page_and_no_other_part(children):
     done = children.result(number)
     assert titles(done)[1:] == [str(n) for n in range(1, 42)]
     assert done.documents.column("parse_message")[0].as_py() == "crashed: SIGKILL"
+
+
+def test_children_get_jobs_while_the_caller_does_other_work(children):
+    numbers = [submit(children, *(body(n) for n in range(9))) for _ in range(6)]
+    with children.feeding():
+        wait_until(
+            lambda: all(map(children.is_done, numbers))
+        )  # nobody asks for results, or hands out jobs
+    assert [len(titles(children.result(number))) for number in numbers] == [9] * 6
 
 
 def test_a_divided_job_that_is_abandoned_leaves_nothing(children):

@@ -7,7 +7,7 @@ from crawling import manifests_of, nutbeam, statuses_of
 from plugins import install
 from web_servers import reply, serve
 
-from nutbeam.io.parsing.parse_pool import shared_pool
+from nutbeam.io.parsing.shared_pools import shared_pool
 
 # Stands for the parser of a feed: each article of a page is a document of its own.
 FILTER = """

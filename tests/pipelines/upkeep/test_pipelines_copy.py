@@ -24,7 +24,7 @@ from stores_here import here_and_in_a_store
 from waiting import wait_until
 from web_tables import Snapshot
 
-from nutbeam.io.parsing.parse_pool import shared_pool
+from nutbeam.io.parsing.shared_pools import shared_pool
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.place_addresses import place_of

@@ -49,7 +49,7 @@ from .round import (
 from .running.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .views.next_due import wait_for_due
 
-# So many pages take longer to parse than a process takes to start.
+# It takes longer to parse this number of pages than to start a process.
 _MANY_URLS = 1_000
 ARGUMENTS = (
     TABLE,

@@ -147,7 +147,7 @@ def _surveyed_rows(address: str, manifest: Manifest, options: RoundOptions) -> i
 def _rows_of_parts(address: str, batch: str | None, options: RoundOptions) -> Sequence[float]:
     """Returns how many rows of a table each part of a round weighs, see ``Stages``.
 
-    A phase that the batch has behind it weighs nothing. If the fetch parses, parse weighs nothing either.
+    A phase that is over for the batch weighs nothing. Nor does parse, if the fetch parses.
 
     Args:
         address: Address of the table.

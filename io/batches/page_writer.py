@@ -37,8 +37,8 @@ from .documents import DocumentQueue, Parser, parse_file
 
 FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
-# The first pages are parsed before their row group is complete: so many if a process has nothing to do, then
-# twice as many, for small jobs cost more.
+# Pages of this size are parsed before their row group is complete, if a process has nothing to do. The size
+# doubles each time, because small jobs cost more.
 _FIRST_BYTES = 1 << 20
 _BODY = PAGES.field("body")
 _ROWS = 500  # in Python at a time: they need ten times the memory of a table's rows
@@ -216,7 +216,9 @@ def page_counts(groups: list[pa.Table]) -> dict[str, int]:
     counts = Counter(pages=sum(len(group) for group in groups))
     for group in groups:
         pages = to_frame(group.select(COUNTED_OF_PAGES))
-        for status, number in pages.group_by("protocol_status").len().iter_rows():
+        for status, number in (
+            pages.group_by("protocol_status", maintain_order=True).len().iter_rows()
+        ):
             counts[f"protocol/{PROTOCOL_STATUS_NAMES[status]}"] += number
         counts["requests"] += pages.select(was_requested().sum()).item()
         counts.update(_cuts(pages))

@@ -178,5 +178,5 @@ def _header_list() -> pl.Expr:
     is_header = ~name.str.contains(_NO_HEADER) & ~name.is_in(_NO_HEADERS)
     pair = pl.struct(name=name, value=pl.element().struct.field("value"))
     headers = pl.col("headers")
-    kept = headers.fill_null([]).list.eval(pair.filter(is_header))
-    return pl.when(headers.is_not_null()).then(kept)
+    header_pairs = headers.fill_null([]).list.eval(pair.filter(is_header))
+    return pl.when(headers.is_not_null()).then(header_pairs)

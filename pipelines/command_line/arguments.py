@@ -126,9 +126,9 @@ def split(
             typed.positionals.append(word)
         elif (flag.startswith("--") or flag in shorts) and name in names:
             if not equals:
-                left = len(words)
+                word_count = len(words)
                 value = _value_of(flag, words, boolean=names[name])
-                if names[name] and len(words) == left > 0:
+                if names[name] and len(words) == word_count > 0:
                     typed.after_switches[words[0]] = flag
             typed.values.setdefault(name, []).append(value)
         elif typed.help or any(each in _HELP for each in words):

@@ -3,11 +3,12 @@
 Beam leaves out options that neither it nor the job server has, and words after an option without a value.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from apache_beam.portability.api import beam_job_api_pb2
+import grpc
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 
 from ...web.base.errors import UsageError
 from ...web.base.wording import quote_value
@@ -17,6 +18,10 @@ from ..base.suggestions import suggestion
 if TYPE_CHECKING:
     from argparse import Action
 
+# What a job server says of its options.
+DescribedOptions: TypeAlias = Sequence[beam_job_api_pb2.PipelineOptionDescriptor]
+# A job server in Java looks through its classes before its first answer.
+_ANSWER_S = 60.0
 # Options of Flink's job server that have few values. It describes them as texts, and refuses others
 # only when it runs the job.
 CHOICES: Mapping[str, Sequence[str]] = MappingProxyType(
@@ -25,6 +30,27 @@ CHOICES: Mapping[str, Sequence[str]] = MappingProxyType(
         "execution_mode_for_batch": ("BATCH", "BATCH_FORCED", "PIPELINED", "PIPELINED_FORCED"),
     }
 )
+
+
+def described_options(endpoint: str, patience_s: float) -> DescribedOptions:
+    """Returns what a job server says of its options.
+
+    Args:
+        endpoint: Its address.
+        patience_s: Longest time until it takes a connection, s.
+
+    Raises:
+        grpc.RpcError: It does not answer as a job server does.
+        grpc.FutureTimeoutError: It does not answer.
+    """
+    with grpc.insecure_channel(endpoint) as channel:
+        grpc.channel_ready_future(channel).result(timeout=patience_s)
+        server = beam_job_api_pb2_grpc.JobServiceStub(channel)
+        request = beam_job_api_pb2.DescribePipelineOptionsRequest()
+        options: DescribedOptions = server.DescribePipelineOptions(
+            request, timeout=_ANSWER_S
+        ).options
+    return options
 
 
 def check_choices(beam_args: Sequence[str]) -> None:
@@ -39,9 +65,7 @@ def check_choices(beam_args: Sequence[str]) -> None:
     _check_choices(vars(parser.parse_known_args(beam_args)[0]))
 
 
-def check_described(
-    beam_args: Sequence[str], described: Iterable[beam_job_api_pb2.PipelineOptionDescriptor]
-) -> None:
+def check_described(beam_args: Sequence[str], described: DescribedOptions) -> None:
     """Checks that Beam or the job server has all options, and the types of their values.
 
     Args:

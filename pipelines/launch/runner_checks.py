@@ -15,15 +15,12 @@ from typing import Any
 
 import grpc
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
-from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 
 from ...web.base.errors import Unavailable, UsageError, one_line
 from ...web.base.safe_json import read_json
-from .job_server_options import check_choices, check_described
+from .job_server_options import DescribedOptions, check_choices, check_described, described_options
 
 _PATIENCE_S = 5.0
-# A job server in Java looks through its classes before its first answer.
-_ANSWER_S = 60.0
 _GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
                 "google_auth_httplib2")  # fmt: skip
 # Beam's short names of environments; it takes "beam:env:..." in full, too.
@@ -66,7 +63,7 @@ def _check_environment(environment: str | None) -> None:
         )
 
 
-def _ask_job_server(endpoint: str | None) -> Sequence[beam_job_api_pb2.PipelineOptionDescriptor]:
+def _ask_job_server(endpoint: str | None) -> DescribedOptions:
     """Returns what a job server says of its options."""
     if not endpoint:
         raise UsageError("--runner=PortableRunner needs --job_endpoint=HOST:PORT of a job server")
@@ -83,11 +80,7 @@ def _ask_job_server(endpoint: str | None) -> Sequence[beam_job_api_pb2.PipelineO
         ) from error
     # The endpoint may be another server, such as a forwarded port: Beam would wait for minutes.
     try:
-        with grpc.insecure_channel(endpoint) as channel:
-            grpc.channel_ready_future(channel).result(timeout=2 * _PATIENCE_S)
-            server = beam_job_api_pb2_grpc.JobServiceStub(channel)
-            request = beam_job_api_pb2.DescribePipelineOptionsRequest()
-            return server.DescribePipelineOptions(request, timeout=_ANSWER_S).options
+        return described_options(endpoint, 2 * _PATIENCE_S)
     except (grpc.FutureTimeoutError, grpc.RpcError) as error:
         raise Unavailable(f"the server at --job_endpoint {endpoint!r} is no job server") from error
 

@@ -1,7 +1,8 @@
 """Contains the changes to Beam at run time, and most uses of Beam's private names.
 
 Other modules use private names, too, but change nothing: ``fused_plan.py``, ``fused_runner.py`` and
-``placement.py`` read the graph of a pipeline, ``transforms/elements/row_types.py`` Beam's types of rows.
+``placement.py`` read the graph of a pipeline, ``transforms/elements/row_types.py`` Beam's types of rows, and
+``launch/job_server_options.py`` asks a job server.
 ``quiet_workers.py`` makes the first change of the table. ``package/__init__.py`` makes the last one, because
 it must come before Beam is imported, and because pipelines that only use the transforms do not import this
 module.

@@ -12,7 +12,6 @@ import apache_beam as beam
 from apache_beam.pipeline import PipelineVisitor
 
 from ...io.batches.batches import batch_component
-from ...io.indexing.index_run import waits_for_index
 from ...io.snapshots.entries import DEDUP
 from ...io.snapshots.manifest import Manifest, load_manifest
 from ...io.table.opening import open_table
@@ -125,6 +124,8 @@ def _has_nothing_to_do(ticket: Ticket, begin: Begin, manifest: Manifest, options
     if begin.needs:
         return not _waits(ticket.batch, begin, manifest)
     if begin.job == "index" and not (options.full or options.retry_refused or ticket.batch):
+        from ...io.indexing.index_run import waits_for_index  # late: few crawls have an index
+
         return not waits_for_index(open_table(ticket.address), manifest, options.index)
     if begin.job == "dedup":
         return not _has_pages_to_compare(ticket.batch, manifest)

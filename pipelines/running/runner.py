@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import apache_beam as beam
 import numpy as np
 import polars as pl
-from apache_beam.options.pipeline_options import DirectOptions, PortableOptions, StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
 
 from ...io.snapshots.lineage import purged_since
@@ -111,8 +111,8 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
 
 def _worker_program(pipeline: beam.Pipeline) -> str:
     """Returns the program that starts workers as processes; empty if none does."""
-    options = pipeline.options.view_as(PortableOptions)
-    return str(options.lookup_environment_option("process_command") or "")
+    given = pipeline.options.get_all_options().get("environment_options") or ()
+    return str(dict(option.partition("=")[::2] for option in given).get("process_command", ""))
 
 
 def _fails_at_once(result: PipelineResult, runner: str | None) -> bool:

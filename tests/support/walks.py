@@ -1,7 +1,7 @@
 """Counts what a reader passes who follows a piece of work: places, rooms, and climbs back up.
 
 A place is a module, counted where a real run first enters it; what only ``web`` calls in ``web`` is no
-place, because it knows a URL and no batch. A climb is a place in a higher room than the place before it,
+place, because it knows a URL and no batch. What stands for Python's own dataclasses and mappings is none. A climb is a place in a higher room than the place before it,
 in the order pipelines, transforms, io, policy, web.
 
 As a program it prints one walk in a process of its own, so that no cache hides a place.
@@ -23,6 +23,9 @@ from nutbeam.pipelines.updating.file_changes import changes_of_pages
 from nutbeam.policy.components.schema import to_frame
 from nutbeam.policy.updating.update_rules import UpdateRules
 from nutbeam.transforms.wiring.plugin_groups import scorings_of
+
+
+_AS_IN_PYTHON = ("web/base/dataclass.py", "web/base/mappings.py")
 
 
 class Step(NamedTuple):
@@ -74,7 +77,7 @@ def _module_of(frame):
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # the body of a module or a class
         return None
     below = frame.f_code.co_filename.removeprefix(f"{PACKAGE}/")
-    return below if below.partition("/")[0] in ROOMS else None
+    return below if below.partition("/")[0] in ROOMS and below not in _AS_IN_PYTHON else None
 
 
 def _room_of(module):

@@ -26,7 +26,7 @@ from nutbeam.pipelines.running.runner import in_process_runner, make_pipeline
 INTERNALS = (
     "pipelines/running/beam_internals.py", "pipelines/running/fused_plan.py",
     "pipelines/running/fused_runner.py", "pipelines/running/quiet_workers.py", "pipelines/running/placement.py",
-    "transforms/elements/row_types.py",
+    "pipelines/launch/job_server_options.py", "transforms/elements/row_types.py",
 )  # fmt: skip
 # What Beam documents; all else of it may change with any version.
 DOCUMENTED = re.compile(

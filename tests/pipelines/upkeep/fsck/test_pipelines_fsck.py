@@ -58,7 +58,9 @@ def test_a_data_file_that_is_not_whole(table, fsck, kind, damage, word):
     snapshot = latest_snapshot(table)
     record = fsck(table, "--repair", "--drop")
     assert record["repaired"]["dropped"] == [inside]
-    assert latest_snapshot(table) == snapshot + 1
+    # Rows of the state name files of pages and documents: a second snapshot has them without these names.
+    named = kind in ("pages", "documents")
+    assert latest_snapshot(table) == snapshot + 1 + named
     assert fsck(table)["clean"]
     # That was a snapshot, too: when the file is there again, one can return to before it.
     assert nutbeam("readdb", table) == 0

@@ -24,7 +24,6 @@ from nutbeam.policy.components.schema import to_frame
 from nutbeam.policy.updating.update_rules import UpdateRules
 from nutbeam.transforms.wiring.plugin_groups import scorings_of
 
-
 _AS_IN_PYTHON = ("web/base/dataclass.py", "web/base/mappings.py")
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from crawling import nutbeam
@@ -18,6 +19,8 @@ from nutbeam.pipelines.querying.sql_shell import is_complete
 from nutbeam.policy.components.views import views
 
 pytest.importorskip("duckdb")
+
+TICKS = os.sysconf("SC_CLK_TCK")  # a second of CPU time has so many
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +113,12 @@ def test_a_statement_is_complete_at_a_semicolon_outside_quotes_and_comments(text
     assert is_complete(text) == complete
 
 
+def cpu_ticks(process):
+    """Returns the CPU time of a process, in ticks."""
+    words = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(words[11]) + int(words[12])
+
+
 def test_a_terminal(table, tmp_path):
     """Several lines, an error, Ctrl-C at the prompt and in a query, and the end by Ctrl-D."""
     seen = bytearray()
@@ -148,6 +157,8 @@ def test_a_terminal(table, tmp_path):
     seen.clear()
     os.write(ours, b"select count(*) from range(100000000000) t(n) where n % 7 = 3;\n")
     wait_until(lambda: seen.endswith(b"3;\r\n"), process)
+    before = cpu_ticks(process)
+    wait_until(lambda: cpu_ticks(process) > before + TICKS // 2, process)  # the query has begun
     interrupt()
     os.write(ours, b"\x04")
     assert process.wait(60) == 0, seen.decode()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import grpc
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 
-from ...web.base.errors import UsageError
+from ...web.base.errors import Unavailable, UsageError
 from ...web.base.wording import quote_value
 from ..base.beam_flags import beam_parser
 from ..base.suggestions import suggestion
@@ -40,16 +40,17 @@ def described_options(endpoint: str, patience_s: float) -> DescribedOptions:
         patience_s: Longest time until it takes a connection, s.
 
     Raises:
-        grpc.RpcError: It does not answer as a job server does.
-        grpc.FutureTimeoutError: It does not answer.
+        Unavailable: It is no job server.
     """
-    with grpc.insecure_channel(endpoint) as channel:
-        grpc.channel_ready_future(channel).result(timeout=patience_s)
-        server = beam_job_api_pb2_grpc.JobServiceStub(channel)
-        request = beam_job_api_pb2.DescribePipelineOptionsRequest()
-        options: DescribedOptions = server.DescribePipelineOptions(
-            request, timeout=_ANSWER_S
-        ).options
+    request = beam_job_api_pb2.DescribePipelineOptionsRequest()
+    try:
+        with grpc.insecure_channel(endpoint) as channel:
+            grpc.channel_ready_future(channel).result(timeout=patience_s)
+            server = beam_job_api_pb2_grpc.JobServiceStub(channel)
+            answer = server.DescribePipelineOptions(request, timeout=_ANSWER_S)
+    except (grpc.FutureTimeoutError, grpc.RpcError) as error:
+        raise Unavailable(f"the server at --job_endpoint {endpoint!r} is no job server") from error
+    options: DescribedOptions = answer.options
     return options
 
 

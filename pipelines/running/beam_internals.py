@@ -280,6 +280,14 @@ def is_verbose() -> bool:
     return logging.getLogger().isEnabledFor(logging.INFO)
 
 
+def worker_program(options: PipelineOptions) -> str:
+    """Returns the program that starts workers as processes (``PROCESS``); empty if none does."""
+    from apache_beam.options.pipeline_options import PortableOptions
+
+    portable = options.view_as(PortableOptions)
+    return str(portable.lookup_environment_option("process_command") or "")
+
+
 def keep_paths_safe(options: PipelineOptions) -> None:
     """Adds variables for workers that a runner starts as processes (``PROCESS``).
 

@@ -27,6 +27,7 @@ from .beam_internals import (
     may_change,
     new_pipeline,
     silence_runners,
+    worker_program,
 )
 from .job_failures import causes, user_error
 from .relay import relayed_phases
@@ -101,18 +102,12 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
     except Exception as error:
         if any(isinstance(cause, KeyboardInterrupt) for cause in causes(error)):
             raise _interrupt_error(runner) from error  # Beam has converted the interrupt
-        raise user_error(error, _worker_program(pipeline)) from error
+        raise user_error(error, worker_program(pipeline.options)) from error
     finally:
         standard.runner = runner  # PortableRunner removes it, but each round runs this pipeline
     if result.state in _FAILED:
         raise JobFailed(f"the job ended as {result.state.lower()}")
     return result
-
-
-def _worker_program(pipeline: beam.Pipeline) -> str:
-    """Returns the program that starts workers as processes; empty if none does."""
-    given = pipeline.options.get_all_options().get("environment_options") or ()
-    return str(dict(option.partition("=")[::2] for option in given).get("process_command", ""))
 
 
 def _fails_at_once(result: PipelineResult, runner: str | None) -> bool:

@@ -1,8 +1,9 @@
 """Counts what a reader passes who follows a piece of work: places, rooms, and climbs back up.
 
 A place is a module, counted where a real run first enters it; what only ``web`` calls in ``web`` is no
-place, because it knows a URL and no batch. What stands for Python's own dataclasses and mappings is none. A climb is a place in a higher room than the place before it,
-in the order pipelines, transforms, io, policy, web.
+place, because it knows a URL and no batch. Nor are the modules that make dataclasses and mappings: one uses
+these without reading them. A climb is a place in a higher room than the place before it, in the order
+pipelines, transforms, io, policy, web.
 
 As a program it prints one walk in a process of its own, so that no cache hides a place.
 """

@@ -112,9 +112,8 @@ def test_a_child_that_is_killed_costs_its_page_and_no_other_part(children):
 def test_children_get_jobs_while_the_caller_does_other_work(children):
     numbers = [submit(children, *(body(n) for n in range(9))) for _ in range(6)]
     with children.feeding():
-        wait_until(
-            lambda: all(map(children.is_done, numbers))
-        )  # nobody asks for results, or hands out jobs
+        # Nobody asks for results, or hands out jobs.
+        wait_until(lambda: all(map(children.is_done, numbers)))
     assert [len(titles(children.result(number))) for number in numbers] == [9] * 6
 
 

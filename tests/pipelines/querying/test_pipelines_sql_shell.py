@@ -20,7 +20,7 @@ from nutbeam.policy.components.views import views
 
 pytest.importorskip("duckdb")
 
-TICKS = os.sysconf("SC_CLK_TCK")  # a second of CPU time has so many
+TICKS = os.sysconf("SC_CLK_TCK")  # in a second of CPU time
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 The tests of Flink and Prism use it with Beam's own boot program.
 """
 
+import socket
 import subprocess
 import sys
 
@@ -36,4 +37,24 @@ def test_the_folder_of_a_killed_worker_is_removed(tmp_path):
     assert list((tmp_path / "temporary").iterdir())
     process.kill()
     process.wait()
+    assert_nothing_is_left(tmp_path)
+
+
+def test_a_worker_ends_when_its_runner_is_gone(tmp_path):
+    """Beam's boot program starts a worker again that fails, but not one whose work is done."""
+    with socket.create_server(("localhost", 0)) as runner:
+        url = f'url:"localhost:{runner.getsockname()[1]}"'
+        boot = f"""#!/bin/sh
+export LOGGING_API_SERVICE_DESCRIPTOR='{url}' CONTROL_API_SERVICE_DESCRIPTOR='{url}'
+python -m apache_beam.runners.worker.sdk_worker_main && echo "work done"
+"""
+        process = start_worker(tmp_path, boot)
+        # It is asked whether it is there, and by Beam for its protocol, to which it does not answer.
+        asking = [runner.accept()[0] for _ in range(3)]
+        assert process.poll() is None
+        for connection in asking:
+            connection.close()
+    # Beam waits 60 s for the server of its log, then 60 s for the one of its work.
+    said, _ = process.communicate(timeout=50)
+    assert said == "work done\n"
     assert_nothing_is_left(tmp_path)

@@ -12,6 +12,7 @@ from crawling import (
     nutbeam,
     reach,
 )
+from flink.cluster import wait_for
 from flink.jobs import (
     attempts,
     bring_in,
@@ -72,11 +73,16 @@ def parents(flink, part):
 
 
 def task_manager_of(flink, pid):
-    """Returns the id of the TaskManager that a worker belongs to."""
+    """Returns the id of the TaskManager that a worker belongs to; None if that one is gone."""
     parent = {process.pid: process.parent for process in flink.processes()}
-    while pid not in flink.task_manager_pids():
+    while pid in parent and pid not in flink.task_manager_pids():
         pid = parent[pid]
-    return pid
+    return pid if pid in parent else None
+
+
+def orphans(flink):
+    """Returns the workers whose TaskManager is gone."""
+    return [worker for worker in flink.workers() if not task_manager_of(flink, worker.pid)]
 
 
 def has_failed_but_went_on(flink, command):
@@ -193,6 +199,7 @@ def test_kills_of_all_task_managers_change_no_table(flink, quick, tmp_path, phas
         command.wait_for(lambda: in_the_middle_of(flink, command), "a step ended while others ran")
         for pid in flink.task_manager_pids():
             flink.replace_task_manager(pid)
+        wait_for(lambda: not orphans(flink), "workers without a TaskManager to end", 30)
         assert command.ended() == 0
         assert has_failed_but_went_on(flink, command)
     for job in order[order.index(phase) + 1 :]:

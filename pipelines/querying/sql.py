@@ -57,6 +57,9 @@ _PATIENCE_S = 0.1
 _SUM = pa.decimal128(38, 0)  # sums of whole numbers
 # Messages of DuckDB if there is no space for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
+_INTERRUPTED = (
+    "Query interrupted"  # DuckDB's words where a signal comes while the main thread is in it
+)
 _NO_TABLE = re.compile(r'Table with name "?([^"\s]+)"? does not exist.*', re.DOTALL)
 _SUGGESTION = re.compile(r'(?<=does not exist)! Did you mean ".*"\?')
 _EXTENSION = re.compile(r", but it exists in the (\S+) extension.*", re.DOTALL)
@@ -238,6 +241,8 @@ def duckdb_errors(
 ) -> Iterator[None]:
     """Raises errors of DuckDB as errors of users; those of reading files are in ``failures``.
 
+    A signal's KeyboardInterrupt, which DuckDB replaces by an error of its own, is raised again.
+
     Args:
         duckdb: The module.
         address: Address of the table.
@@ -251,6 +256,10 @@ def duckdb_errors(
         if failures:
             raise failures[0] from None
         raise _refusal(duckdb, error, address, [rules.name for rules in rule_sets]) from error
+    except RuntimeError as error:
+        if str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from error
+        raise
 
 
 def import_duckdb() -> Any:

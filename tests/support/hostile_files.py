@@ -157,8 +157,8 @@ def pdf_deep_array():
     return pdf({1: b"<</Type/Catalog/Pages 2 0 R>>", 2: b"<</Kids" + b"[" * 100_000 + b">>"})
 
 
-# Nests deep, but has as many end tags as a quick look can see: the parser takes seconds.
-SLOW_HTML = b"<p>" + b"<div a='</'>" * 49_000
+# Nests deep, but has as many end tags as elements: the parser takes seconds, for it looks for what each ends.
+SLOW_HTML = b"<p>" + b"<div></h1>" * 49_000
 NESTED_HTML = b"<title>nested</title>" + b"<div>" * 8_000 + b"x"
 MANY_ATTRIBUTES = b"<p " + b" ".join(b"attribute%d=1" % n for n in range(300_000)) + b">"
 HUGE_ATTRIBUTE = b"<title>huge</title><p title='" + b"x" * 3_000_000 + b"'>x"

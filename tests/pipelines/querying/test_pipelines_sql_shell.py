@@ -15,6 +15,7 @@ import pytest
 from crawling import nutbeam
 from waiting import wait_until
 
+from nutbeam.pipelines.querying.sql import duckdb_errors
 from nutbeam.pipelines.querying.sql_shell import is_complete
 from nutbeam.policy.components.views import views
 
@@ -154,13 +155,33 @@ def test_a_terminal(table, tmp_path):
     type_in(b"select 1,\n", b"1,\r\n", b"...> ")
     interrupt()
     type_in(b"select 7 as again;\n", b" 7 ")
-    seen.clear()
-    os.write(ours, b"select count(*) from range(100000000000) t(n) where n % 7 = 3;\n")
-    wait_until(lambda: seen.endswith(b"3;\r\n"), process)
-    before = cpu_ticks(process)
-    wait_until(lambda: cpu_ticks(process) > before + TICKS // 2, process)  # the query has begun
-    interrupt()
+    for begun in (False, True):  # at once, and when the query works
+        seen.clear()
+        os.write(ours, b"select count(*) from range(100000000000) t(n) where n % 7 = 3;\n")
+        wait_until(lambda: seen.endswith(b"3;\r\n"), process)
+        before = cpu_ticks(process)
+        wait_until(lambda: not begun or cpu_ticks(process) > before + TICKS // 2, process)  # noqa: B023
+        interrupt()
     os.write(ours, b"\x04")
     assert process.wait(60) == 0, seen.decode()
     os.close(ours)
     assert "select 7 as again;" in (tmp_path / "state/nutbeam/sql_history").read_text()
+
+
+def test_a_signal_while_the_main_thread_is_in_duckdb_is_an_interrupt():
+    """DuckDB would replace it by a RuntimeError, and the shell would end."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    duckdb = pytest.importorskip("duckdb")
+    query = "select count(*) from range(500000000) t(n) where n % 7 = 3"  # a second
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with duckdb.connect() as connection:
+            timer.start()
+            with pytest.raises(KeyboardInterrupt), duckdb_errors(duckdb, "table", []):
+                connection.execute(query)
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -189,7 +189,7 @@ def flatten(body: bytes) -> bytes:
 
 def may_nest_deep(body: bytes) -> bool:
     """Returns whether few end tags, or very many tags, make deep nesting likely."""
-    if len(body) <= 3 * _SAFE_TAGS:
+    if len(body) <= 3 * _SAFE_TAGS or body.count(b"<") <= _SAFE_TAGS:
         return False
     chars = np.frombuffer(body, np.uint8)
     starts = np.flatnonzero(chars[:-1] == ord("<")) + 1

@@ -57,9 +57,8 @@ _PATIENCE_S = 0.1
 _SUM = pa.decimal128(38, 0)  # sums of whole numbers
 # Messages of DuckDB if there is no space for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
-_INTERRUPTED = (
-    "Query interrupted"  # DuckDB's words where a signal comes while the main thread is in it
-)
+# DuckDB's words where a signal comes while the main thread is in it.
+_INTERRUPTED = "Query interrupted"
 _NO_TABLE = re.compile(r'Table with name "?([^"\s]+)"? does not exist.*', re.DOTALL)
 _SUGGESTION = re.compile(r'(?<=does not exist)! Did you mean ".*"\?')
 _EXTENSION = re.compile(r", but it exists in the (\S+) extension.*", re.DOTALL)
@@ -241,7 +240,7 @@ def duckdb_errors(
 ) -> Iterator[None]:
     """Raises errors of DuckDB as errors of users; those of reading files are in ``failures``.
 
-    A signal's KeyboardInterrupt, which DuckDB replaces by an error of its own, is raised again.
+    What a signal's handler raises, DuckDB replaces by an error of its own: here it is a KeyboardInterrupt again.
 
     Args:
         duckdb: The module.

@@ -24,16 +24,15 @@ python -c 'import apache_beam.runners.worker.sdk_worker_main, sys; print(sys.pre
 
 
 def start_worker(folder, boot=BOOT, libraries=None):
-    """Starts the command with a boot program; its temporary files are in ``folder/temporary``."""
+    """Starts the command with a boot program; its temporary files are in ``folder/temporary``, a relative path."""
     program = Path(folder) / "boot"
     program.write_text(boot)
     program.chmod(0o755)
-    temporary = Path(folder) / "temporary"
-    temporary.mkdir()
+    (Path(folder) / "temporary").mkdir()
     libraries = libraries or sysconfig.get_path("purelib")
     environment = {**os.environ, "BEAM_BOOT": str(program), "WORKER_PYTHON": sys.executable,
                    "LIBRARIES": f"import site; site.addsitedir({libraries!r})",
-                   "TMPDIR": str(temporary)}  # fmt: skip
+                   "TMPDIR": "temporary"}  # fmt: skip
     return subprocess.Popen(
         [COMMAND, "--id='1'"], env=environment, cwd=folder, stdout=subprocess.PIPE, text=True
     )

@@ -1,13 +1,17 @@
+import itertools
+
 from nutbeam.io.reading.extract_runs import last_extract_run, stored_columns, write_extract_run
 from nutbeam.io.rows.extracted_views import extracted_views_sql
 from nutbeam.io.storage.local_place import LocalPlace
+from nutbeam.web.base.clock import replaced_clock
 
 
 def test_the_newest_run_that_can_be_read_counts_and_old_ones_are_removed(tmp_path):
     files = LocalPlace(tmp_path)
     assert (last_extract_run(files, "shop"), stored_columns(files)) == ({}, {})
-    for number in range(60):
-        write_extract_run(files, "shop", {"number": number, "stored_columns": {"a": "text"}})
+    with replaced_clock(itertools.count(1_700_000_000_000).__next__):  # each has a millisecond of its own
+        for number in range(60):
+            write_extract_run(files, "shop", {"number": number, "stored_columns": {"a": "text"}})
     folder = tmp_path / "extracts" / "shop"
     assert len(list(folder.iterdir())) == 50
     (folder / "9999999999-00000000000.json").write_text("{damaged")

@@ -9,7 +9,8 @@ from nutbeam.web.base.clock import replaced_clock
 def test_the_newest_run_that_can_be_read_counts_and_old_ones_are_removed(tmp_path):
     files = LocalPlace(tmp_path)
     assert (last_extract_run(files, "shop"), stored_columns(files)) == ({}, {})
-    with replaced_clock(itertools.count(1_700_000_000_000).__next__):  # each has a millisecond of its own
+    clock = itertools.count(1_800_000_000_000)  # each has a millisecond of its own
+    with replaced_clock(clock.__next__):
         for number in range(60):
             write_extract_run(files, "shop", {"number": number, "stored_columns": {"a": "text"}})
     folder = tmp_path / "extracts" / "shop"

@@ -24,7 +24,7 @@ python -c 'import apache_beam.runners.worker.sdk_worker_main, sys; print(sys.pre
 
 
 def start_worker(folder, boot=BOOT, libraries=None):
-    """Starts the command with a boot program; its temporary files are in ``folder/temporary``, a relative path."""
+    """Starts the command with a boot program; ``folder/temporary``, named by a relative path, has its files."""
     program = Path(folder) / "boot"
     program.write_text(boot)
     program.chmod(0o755)
